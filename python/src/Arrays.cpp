@@ -332,6 +332,17 @@ void Argument::set(nb::handle array, void *stream) {
   setNumPy(scalar);
 }
 
+void Argument::align(nb::handle array) {
+  auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  if (info->rank < 0 || address % info->alignment == 0)
+    return;
+  const ArrayType &type = ArrayType::get(array);
+  if (type.kind != ArrayType::Kind::ExchangeAPI || !type.isTorch)
+    return;
+  aligned = array.attr("detach")().attr("clone")();
+  setTorch(aligned, type);
+}
+
 void Argument::checkWritable() const {
   if (isReadOnly)
     raiseArgument("expected " + describe() +

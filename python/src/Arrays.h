@@ -63,6 +63,10 @@ public:
   void set(nb::handle array, void *stream);
   /// Throws unless the program may write to the array.
   void checkWritable() const;
+  /// Takes a copy of a tensor of PyTorch in place of one that begins where
+  /// programs cannot read it, as views and what torch.compile allocates may.
+  /// The copy is made in the framework's current stream.
+  void align(nb::handle array);
 
   const fp8c_tensor &getTensor() const { return tensor; }
 
@@ -86,8 +90,8 @@ private:
   /// What keeps the memory: a capsule or an array. Of this thread, which has
   /// the GIL when arguments come and go.
   nb::object owner;
-  /// The array that was made of a number.
-  nb::object scalar;
+  /// The array that was made of a number, and the copy that is aligned.
+  nb::object scalar, aligned;
 };
 
 /// (dtype, rank, whether it is a GPU's).

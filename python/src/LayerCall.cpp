@@ -121,7 +121,9 @@ static nb::object getAutocastType(fp8c_device device) {
 bool LayerCall::isFor(nb::handle x, const fp8c_tensor &tensor) const {
   if (!tensor.data || !isSameType(tensor.dtype, elements) ||
       !isSameDevice(tensor.device, device) || tensor.rank == 0 ||
-      tensor.sizes[tensor.rank - 1] != function->arguments[0].sizes[1])
+      tensor.sizes[tensor.rank - 1] != function->arguments[0].sizes[1] ||
+      reinterpret_cast<uintptr_t>(getData(tensor)) %
+          function->arguments[0].alignment)
     return false;
   int64_t stride = 1;
   for (int32_t i = tensor.rank; i-- > 0; stride *= tensor.sizes[i])

@@ -50,6 +50,12 @@ static bool isRowMajor(const fp8c_tensor &tensor) {
   return true;
 }
 
+static bool isAligned(const fp8c_tensor &tensor) {
+  constexpr uintptr_t kBytes = 16;
+  auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  return address % kBytes == 0;
+}
+
 bool Values::set(nb::list list) {
   tensors.reserve(nb::len(list));
   for (nb::handle value : list) {
@@ -64,9 +70,10 @@ bool Values::set(nb::list list) {
       PyErr_Clear();
       return false;
     }
-    // Without memory it is empty, or its class has it elsewhere.
-    if (!tensors.back().data || !isRowMajor(tensors.back()) ||
-        isNegative(value, tensors.back().dtype))
+    // Without memory it is empty, or its class has it elsewhere. One that
+    // kernels cannot read where it is gets copied by a call of another kind.
+    if (!tensors.back().data || !isAligned(tensors.back()) ||
+        !isRowMajor(tensors.back()) || isNegative(value, tensors.back().dtype))
       return false;
   }
   return api && !isForwardMode();

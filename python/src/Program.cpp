@@ -146,6 +146,8 @@ nb::object Program::call(uint32_t index, nb::handle arguments, nb::handle state,
     argument.set(array, job->stream);
     if (writes && writes->count({index, position}))
       argument.checkWritable();
+    else if (stream.is_none())
+      argument.align(array);
     job->tensors.push_back(&argument.getTensor());
     ++position;
   }

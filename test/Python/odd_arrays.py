@@ -174,6 +174,17 @@ class PyTorch(Case):
         with self.assertRaisesRegex(fp8.ArgumentError, "negative bit"):
             fp8.quantize(torch._neg_view(x))
 
+    def test_misaligned(self):
+        """What begins between two elements is copied: torch.compile hands out such views on a GPU, where 16
+        bytes are asked for."""
+        memory = bytearray(4 * self.x.numel() + 1)
+        x = torch.frombuffer(memory, dtype=torch.float32, offset=1).view(8, 32)
+        x.copy_(self.x)
+        self.assertNotEqual(x.data_ptr() % 4, 0)
+        self.assertTrue(torch.equal(self.program(x, self.w), self.program(self.x, self.w)))
+        x.requires_grad_()
+        self.assertFalse(self.program(x.detach(), self.w).requires_grad)
+
     def test_refused(self):
         from torch._subclasses import FakeTensorMode
         from torch.autograd import forward_ad
