@@ -134,6 +134,13 @@ static void buildFusionPipeline(OpPassManager &pm,
   // dequantizes only. Statistics are of tensors as the program has them.
   if (!options.stats)
     addFuncPass(pm, createFoldPowersOfTwoPass());
+  // After recipes: products that one quantizes are not attention's. The
+  // kernel's sums depend on how keys are tiled.
+  if (isGPU && options.raiseAttention && !options.invariant) {
+    RaiseAttentionPassOptions raiseOptions;
+    raiseOptions.chip = options.target;
+    pm.addPass(createRaiseAttentionPass(raiseOptions));
+  }
   addFuncPass(pm, createFormMatmulPass());
   DecomposeAttentionPassOptions attention;
   if (isGPU)

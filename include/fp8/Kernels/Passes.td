@@ -420,6 +420,50 @@ def BuildKernelsPass : Pass<"fp8-build-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def RaiseAttentionPass : Pass<"fp8-raise-attention", "::mlir::ModuleOp"> {
+  let summary = "two products and the softmax between them become fp8.attention";
+  let description = [{
+    `softmax(scale * Q K^T + mask) V`, as programs of other compilers spell it,
+    becomes one `fp8.attention`. What moves data is looked through, in any
+    order: transposes, reshapes, broadcasts of heads of K and V, and generics
+    that do the same. So are conversions between types of floats, and constant
+    factors of Q, K and scores. Keys that comparisons of their numbers and the
+    query's hide, added or chosen, are those outside of a window. A mask that is
+    a tensor stays one.
+
+    Numbers are those of `fp8.attention`: scores are not rounded, and shares to
+    the type of V before they are divided by their sum. Nothing else is rounded
+    that the program does not round, so that one that keeps shares in f32 has to
+    round its result to 16 bits. Keys hidden by a finite score of -30000 or less,
+    such as the lowest bf16, have no share at all, and a query that sees no key
+    has zeros, in place of the NaN of a softmax of -inf.
+
+    What is nearly attention stays, with a remark that says why: the scores or
+    the softmax are needed elsewhere, as by a backward, products are quantized
+    by a recipe, a finite score may hide all keys of a query, scores go through
+    something else, or the chip has no kernel for it.
+
+    ```mlir
+    %s = linalg.batch_matmul ins(%q, %kt : ...) ...
+    ... // times 0.125, a softmax of rows, and rounded
+    %o = linalg.batch_matmul ins(%p, %v : tensor<8x64x64xbf16>, tensor<8x64x64xbf16>) ...
+    // becomes
+    %o = fp8.attention %q4, %k4, %v4 scale = 1.250000e-01 layout = bhsd : ...
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "What kernels are for; without one all attention is raised">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::fp8::FP8Dialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRaised", "num-raised", "Attentions that were products">
+  ];
+}
+
 def DecomposeAttentionPass : Pass<"fp8-decompose-attention", "::mlir::ModuleOp"> {
   let summary = "attention without a kernel becomes products and a softmax";
   let description = [{

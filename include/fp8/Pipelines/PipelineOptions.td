@@ -93,6 +93,11 @@ def Tf32
     : PipelineOption<"tf32", "tf32", "",
                      "Multiply f32 that no recipe quantizes as TF32, with "
                      "mantissas of 10 bits, on a GPU">;
+def RaiseAttention
+    : PipelineOption<"raise-attention", "raiseAttention", "BOOL",
+                     "Compute products and the softmax between them by a GPU's "
+                     "attention kernel, which does not round scores (the "
+                     "default)">;
 def FunctionalState
     : PipelineOption<"functional-state", "functionalState", "",
                      "Functions take and return the scales and past amaxes of "

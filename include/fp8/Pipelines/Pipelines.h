@@ -72,6 +72,9 @@ struct PipelineOptions {
   /// Copies of codes that would raise the peak above that of the program in
   /// high precision are made when they are needed. For GPUs.
   bool keepPeak = true;
+  /// Products with a softmax between them become attention where the GPU has a
+  /// kernel for it. Invariant programs keep them.
+  bool raiseAttention = true;
   /// Scaling state is ordinary tensor arguments and results of public functions
   /// instead of one opaque argument.
   bool functionalState = false;

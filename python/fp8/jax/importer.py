@@ -87,6 +87,7 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
     with ir.Context() as context:
         try:
             module = ir.Module.parse(text)
+            _drop_algorithms(module)
             passmanager.PassManager.parse(PIPELINE).run(module.operation)
         except ir.MLIRError as error:
             raise imports.UnsupportedProgram(_describe(text, error)) from error
@@ -103,6 +104,20 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
                 del module.operation.attributes[attribute]
         return Program(str(module), jax.tree_util.tree_map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info))
+
+
+def _drop_algorithms(module):
+    """Drops the algorithm of products where it says what their types do, as that of JAX's attention:
+    IREE's conversion takes none."""
+    for operation in imports.walk(module.operation):
+        if operation.name != "stablehlo.dot_general" or "algorithm" not in operation.attributes:
+            continue
+        types = [value.type.element_type for value in (*operation.operands, *operation.results)]
+        said = re.search(r"lhs_precision_type = (\w+), rhs_precision_type = (\w+), accumulation_type = (\w+), "
+                         r"lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1,",
+                         str(operation.attributes["algorithm"]))
+        if said and list(said.groups()) == [str(kind) for kind in types]:
+            del operation.attributes["algorithm"]
 
 
 def _describe(text, error):

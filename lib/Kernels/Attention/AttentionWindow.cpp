@@ -1,0 +1,113 @@
+//===- AttentionWindow.cpp - Which keys a condition shows -----------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionWindow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+std::optional<WindowMatcher::Sum> WindowMatcher::getSum(Element *element) {
+  element = trace.skipCasts(element);
+  if (element->kind == Element::Kind::Index) {
+    if (llvm::equal(element->index, keys))
+      return Sum{1, 0, 0};
+    if (queries && *queries != element->index)
+      return std::nullopt;
+    queries = element->index;
+    return Sum{0, 1, 0};
+  }
+  if (element->kind == Element::Kind::Constant) {
+    auto number = dyn_cast<IntegerAttr>(element->constant);
+    if (!number || number.getValue().getSignificantBits() > 40)
+      return std::nullopt;
+    return Sum{0, 0, number.getValue().getSExtValue()};
+  }
+  if (element->kind != Element::Kind::Operation ||
+      !isa<arith::AddIOp, arith::SubIOp>(element->op))
+    return std::nullopt;
+  std::optional<Sum> lhs = getSum(element->operands[0]);
+  std::optional<Sum> rhs = getSum(element->operands[1]);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  int64_t sign = isa<arith::SubIOp>(element->op) ? -1 : 1;
+  return Sum{lhs->ofKey + sign * rhs->ofKey, lhs->ofQuery + sign * rhs->ofQuery,
+             lhs->number + sign * rhs->number};
+}
+
+LogicalResult WindowMatcher::matchComparison(Element *comparison,
+                                             bool isVisible) {
+  std::optional<Sum> lhs = getSum(comparison->operands[0]);
+  std::optional<Sum> rhs = getSum(comparison->operands[1]);
+  if (!lhs || !rhs)
+    return failure();
+  Sum sum{lhs->ofKey - rhs->ofKey, lhs->ofQuery - rhs->ofQuery,
+          lhs->number - rhs->number};
+  auto predicate = cast<arith::CmpIOp>(comparison->op).getPredicate();
+  if (!isVisible)
+    predicate = arith::invertPredicate(predicate);
+  // key - query + number, compared with 0.
+  bool isTurned = sum.ofKey == -1 && sum.ofQuery == 1;
+  if (isTurned)
+    sum.number = -sum.number;
+  else if (sum.ofKey != 1 || sum.ofQuery != -1)
+    return failure();
+  auto atMost = [&](int64_t limit) {
+    last = std::min(limit, last.value_or(limit));
+    return success();
+  };
+  auto atLeast = [&](int64_t limit) {
+    first = std::max(limit, first.value_or(limit));
+    return success();
+  };
+  int64_t zero = -sum.number;
+  switch (predicate) {
+  case arith::CmpIPredicate::sle:
+    return isTurned ? atLeast(zero) : atMost(zero);
+  case arith::CmpIPredicate::slt:
+    return isTurned ? atLeast(zero + 1) : atMost(zero - 1);
+  case arith::CmpIPredicate::sge:
+    return isTurned ? atMost(zero) : atLeast(zero);
+  case arith::CmpIPredicate::sgt:
+    return isTurned ? atMost(zero - 1) : atLeast(zero + 1);
+  default:
+    return failure();
+  }
+}
+
+LogicalResult WindowMatcher::match(Element *condition, bool isVisible) {
+  condition = trace.skipCasts(condition);
+  if (std::optional<double> value = trace.getNumber(condition))
+    return success((*value != 0) == isVisible);
+  if (condition->kind != Element::Kind::Operation)
+    return failure();
+  if (isa<arith::CmpIOp>(condition->op))
+    return matchComparison(condition, isVisible);
+  if (isa<arith::XOrIOp>(condition->op)) {
+    for (unsigned i : {0, 1})
+      if (std::optional<double> value = trace.getNumber(condition->operands[i]))
+        return match(condition->operands[1 - i], isVisible == (*value == 0));
+    return failure();
+  }
+  // All have to show a key: that one of several hides it is the same.
+  if ((isVisible && isa<arith::AndIOp>(condition->op)) ||
+      (!isVisible && isa<arith::OrIOp>(condition->op)))
+    return success(succeeded(match(condition->operands[0], isVisible)) &&
+                   succeeded(match(condition->operands[1], isVisible)));
+  // A condition that is a choice of conditions.
+  if (isa<arith::SelectOp>(condition->op)) {
+    std::optional<double> chosen = trace.getNumber(condition->operands[1]);
+    std::optional<double> other = trace.getNumber(condition->operands[2]);
+    if (chosen && other && (*chosen != 0) != (*other != 0))
+      return match(condition->operands[0], (*chosen != 0) == isVisible);
+    if (isVisible && other && *other == 0)
+      return success(succeeded(match(condition->operands[0], true)) &&
+                     succeeded(match(condition->operands[1], true)));
+  }
+  return failure();
+}

@@ -1,0 +1,45 @@
+//===- AttentionWindow.h - Which keys a condition shows ---------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONWINDOW_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONWINDOW_H
+
+#include "ElementTrace.h"
+
+namespace mlir::fp8 {
+
+/// Reads a condition on numbers of keys and queries, made of comparisons, as
+/// limits of their difference.
+class WindowMatcher {
+public:
+  WindowMatcher(ElementTrace &trace, ArrayRef<unsigned> keys)
+      : trace(trace), keys(keys) {}
+
+  /// Keys for which `condition` is `isVisible` are seen.
+  LogicalResult match(Element *condition, bool isVisible);
+
+  /// The digits that count queries, where it is about them.
+  std::optional<Digits> queries;
+  /// Limits of key - query.
+  std::optional<int64_t> first, last;
+
+private:
+  /// ofKey * key + ofQuery * query + number.
+  struct Sum {
+    int64_t ofKey = 0, ofQuery = 0, number = 0;
+  };
+  std::optional<Sum> getSum(Element *element);
+  LogicalResult matchComparison(Element *comparison, bool isVisible);
+
+  ElementTrace &trace;
+  ArrayRef<unsigned> keys;
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONWINDOW_H
