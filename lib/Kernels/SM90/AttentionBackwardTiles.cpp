@@ -29,17 +29,35 @@ AttentionBackwardTiles::AttentionBackwardTiles(
       spec(spec), batches(params.lookup("batch")), tileQ(config.getTileQ()),
       tileK(config.getTileK()) {}
 
-void AttentionBackwardTiles::begin(Value block) {
+/// Queries, of all heads of a group: their sums of dQ, of 128 columns, and what
+/// is read of them are as large as L2. More and fewer took longer.
+static constexpr int64_t kQueriesOfGroup = 48 << 10;
+
+Value AttentionBackwardTiles::findHead(Value block) {
   Value heads = b.mul(batches, spec.headsOfK);
+  numbers = b.max(b.ceilDiv(keys, tileK), b.i32(1));
   // Causal, the first keys are those that most queries see: blocks begin with
   // them, so that all end together. Those that come before a block in the order
   // of sums begin before it.
-  number = b.div(block, heads);
-  Value head = b.rem(block, heads);
+  if (spec.left || spec.right) {
+    number = b.div(block, heads);
+    return b.rem(block, heads);
+  }
+  Value members = b.div(b.i32(kQueriesOfGroup), b.max(queries, b.i32(1)));
+  members = b.min(b.max(members, b.i32(1)), heads);
+  Value first = b.mul(b.div(block, b.mul(members, numbers)), members);
+  Value within = b.sub(block, b.mul(first, numbers));
+  // The last group may have fewer.
+  members = b.min(members, b.sub(heads, first));
+  number = b.div(within, members);
+  return b.add(first, b.rem(within, members));
+}
+
+void AttentionBackwardTiles::begin(Value block) {
+  Value head = findHead(block);
   batch = b.div(head, spec.headsOfK);
   headOfK = b.rem(head, spec.headsOfK);
   key = b.mul(number, tileK);
-  numbers = b.max(b.ceilDiv(keys, tileK), b.i32(1));
   tilesOfHead = b.ceilDiv(queries, tileQ);
   diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
   // Queries from the first that sees the last of the keys or one before it to
@@ -54,20 +72,26 @@ void AttentionBackwardTiles::begin(Value block) {
   Value seen = b.bitAnd(isBefore(b, from, beyond), isBefore(b, key, keys));
   first = b.select(seen, b.div(from, tileQ), b.i32(0));
   end = b.select(seen, b.ceilDiv(beyond, tileQ), b.i32(0));
-  steps = b.mul(b.sub(end, first), spec.heads / spec.headsOfK);
+  Value count = b.sub(end, first);
+  steps = b.mul(count, spec.heads / spec.headsOfK);
+  start = spec.isDeterministic
+              ? b.sub(end, b.i32(1))
+              : b.add(first, b.rem(number, b.max(count, b.i32(1))));
 }
 
 BackwardStep AttentionBackwardTiles::getFirst() const {
-  return {b.mul(headOfK, spec.heads / spec.headsOfK),
-          spec.isDeterministic ? b.sub(end, b.i32(1)) : first};
+  return {b.mul(headOfK, spec.heads / spec.headsOfK), start};
 }
 
 BackwardStep AttentionBackwardTiles::advance(BackwardStep step) const {
-  bool isBackward = spec.isDeterministic;
-  Value next = isBackward ? b.sub(step.tile, b.i32(1)) : b.add(step.tile, 1);
-  Value wraps = isBackward ? b.equal(step.tile, first) : b.equal(next, end);
+  Value next =
+      spec.isDeterministic ? b.sub(step.tile, b.i32(1)) : b.add(step.tile, 1);
+  if (!spec.isDeterministic)
+    next = b.select(b.equal(next, end), first, next);
+  Value wraps =
+      spec.isDeterministic ? b.equal(step.tile, first) : b.equal(next, start);
   return {b.select(wraps, b.add(step.head, 1), step.head),
-          b.select(wraps, getFirst().tile, next)};
+          b.select(wraps, start, next)};
 }
 
 void AttentionBackwardTiles::forEachStep(Ring ring, int64_t phase,

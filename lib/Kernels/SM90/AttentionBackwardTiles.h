@@ -23,11 +23,13 @@ struct BackwardStep {
 /// The keys of this block, and the queries that see them: those of all heads of
 /// Q that share the keys, head by head. All i32, with a sign.
 ///
-/// A block walks a head's queries from the first tile on. Where sums have an
-/// order it begins with the last one: blocks of the same head that begin at the
-/// same time then meet at a tile that all of them see, and each waits for the
-/// one before it only as long as that takes to add its part. From the first
-/// tile on, causal, one would wait for all steps of the others before its own.
+/// A block walks a head's queries from a tile of its own on, around the end:
+/// blocks of the same head that add to the same tile at the same time are held
+/// up. Where sums have an order it begins with the last one: blocks of the same
+/// head that begin at the same time then meet at a tile that all of them see,
+/// and each waits for the one before it only as long as that takes to add its
+/// part. From the first tile on, causal, one would wait for all steps of the
+/// others before its own.
 class AttentionBackwardTiles {
 public:
   AttentionBackwardTiles(KernelBuilder &b, const AttentionBackwardSpec &spec,
@@ -41,6 +43,8 @@ public:
   Value key;
   /// Tiles of queries of each head that see some of the keys, and steps.
   Value first, end, steps;
+  /// The tile that a head's walk begins with.
+  Value start;
   Value queries, keys;
   /// What leads from a query's number to its own key's.
   Value diagonal;
@@ -64,6 +68,10 @@ public:
   Value hides(BackwardStep step) const;
 
 private:
+  /// The head of K of block `block`, and its `number`. If all keys are seen,
+  /// heads come in groups, so that what one block has added to dQ is in L2 when
+  /// the next one adds to it.
+  Value findHead(Value block);
   /// The keys, from the first to behind the last, that a tile's queries see.
   std::pair<Value, Value> getKeysOf(Value tile) const;
 
