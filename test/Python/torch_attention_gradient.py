@@ -251,7 +251,7 @@ class Chosen(unittest.TestCase):
     """Fake tensors of a GPU stand for those that there are none of here."""
 
     def choose(self, queries=64, keys=64, window=(None, None), bottom_right=False, dtype=torch.bfloat16, heads_of_k=2,
-               dim_of_v=64, mask=False, allowed=("cudnn", "flash")):
+               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_80"):
         rule = attention_backward.Rule(0.1, *window, bottom_right)
         asked = []
 
@@ -259,10 +259,13 @@ class Chosen(unittest.TestCase):
             asked.append((kernel, is_causal))
             return kernel in allowed
 
-        with FakeTensorMode(), mock.patch.object(attention_backward, "_can_use", can_use):
+        with FakeTensorMode(), mock.patch.object(attention_backward, "_can_use", can_use), (
+                mock.patch.object(attention_backward, "get_default_target", lambda: target)):
             q, k, v = (torch.empty(2, *sizes, dtype=dtype, device="cuda") for sizes in (
-                (4, queries, 64), (heads_of_k, keys, 64), (heads_of_k, keys, dim_of_v)))
-            return attention_backward.choose(q, k, v, mask, rule), asked
+                (4, queries, columns), (heads_of_k, keys, columns), (heads_of_k, keys, dim_of_v)))
+            kernel, reason = attention_backward.choose(q, k, v, mask, rule)
+            self.assertTrue(reason)
+            return kernel, asked
 
     def test_cudnn(self):
         for window, is_causal in (((None, None), False), ((None, 0), True), ((63, 0), True), ((None, 63), False)):
@@ -284,8 +287,27 @@ class Chosen(unittest.TestCase):
             torch.use_deterministic_algorithms(True, warn_only=warn_only)
             try:
                 self.assertEqual(self.choose(window=(None, 0)), expected)
+                # The same bits in every run anyway, and faster than FlashAttention's deterministic mode.
+                self.assertEqual(self.choose(window=(None, 0), target="sm_90a")[0], "cudnn" if warn_only else "fp8")
+                self.assertEqual(self.choose(target="sm_90a")[0], "cudnn" if warn_only else "fp8")
             finally:
                 torch.use_deterministic_algorithms(False)
+
+    def test_ours(self):
+        """Where it was measured to be no slower than cuDNN's; in place of FlashAttention's wherever it can be."""
+        ours = {"target": "sm_90a", "columns": 128, "dim_of_v": 128}
+        long = {"queries": 4096, "keys": 4096, **ours}
+        self.assertEqual(self.choose(window=(None, 0), **long)[0], "fp8")
+        self.assertEqual(self.choose(window=(None, 0), **ours)[0], "cudnn")
+        self.assertEqual(self.choose(**long)[0], "cudnn")
+        for positions, window, expected in ((4096, (None, 0), "fp8"), (2048, (None, 0), "cudnn"), (2048, (None, None), "fp8"),
+                                            (2047, (None, None), "cudnn")):
+            self.assertEqual(self.choose(positions, positions, window, target="sm_90a")[0], expected)
+        self.assertEqual(self.choose(window=(16, 0), **ours)[0], "fp8")
+        self.assertEqual(self.choose(window=(None, 0), allowed=(), target="sm_90a")[0], "fp8")
+        for without in ({"target": "sm_100a"}, {"columns": 96, "dim_of_v": 96}, {"dim_of_v": 64}, {"dtype": torch.float32}):
+            with self.subTest(**without):
+                self.assertNotEqual(self.choose(window=(16, 0), **{**ours, **without})[0], "fp8")
 
     def test_formula(self):
         for options in ({"mask": True}, {"dtype": torch.float32}, {"queries": 0}, {"allowed": ()},
@@ -333,6 +355,44 @@ class Chosen(unittest.TestCase):
             for results in (found, again):
                 self.assertEqual([(x.shape, x.dtype) for x in results],
                                  [(x.shape, torch.bfloat16) for x in (q, k, k)])
+
+
+class Ours(unittest.TestCase):
+    """The program of our kernel, whose meaning a CPU computes."""
+
+    def test_gradients(self):
+        rules = [attention_backward.Rule(0.2), attention_backward.Rule(0.125, None, 0), attention_backward.Rule(0.3, 7, 2, True)]
+        for dtype, tolerance in ((torch.bfloat16, 8e-3), (torch.float16, 2e-3)):
+            for rule in rules:
+                for heads_first in (True, False):
+                    with self.subTest(dtype=dtype, rule=rule, heads_first=heads_first):
+                        q, k, v = make_operands(2, 19, 23, 4, 2, 64, None, dtype, heads_first)
+                        dy = make(2, 4, 19, 64, seed=7, dtype=dtype)
+                        options = attention_ops.Options(True, *rule)
+                        y, lse = attention_ops.attend(q.detach(), k.detach(), v.detach(), attention_ops.Others(), options)
+                        found = attention_backward._run_ours(dy, q.detach(), k.detach(), v.detach(), y, lse, rule)
+                        expected = attention_backward.compute(dy, q.detach(), k.detach(), v.detach(), y, lse, None, None, rule)
+                        for x, given, wanted in zip(found, (q, k, v), expected):
+                            self.assertEqual((x.shape, x.dtype), (given.shape, dtype))
+                            self.assertLessEqual((x.float() - wanted).norm().item(), tolerance * wanted.norm().item())
+
+    def test_order(self):
+        q, wide = torch.empty(1, 2, 4096, 64, device="meta"), torch.empty(1, 2, 4096, 128, device="meta")
+        every, causal = attention_backward.Rule(1.0), attention_backward.Rule(1.0, None, 0)
+        find = attention_backward._find_order
+        self.assertEqual((find(q, q, every), find(q, q, causal), find(wide, wide, every), find(wide, wide, causal)),
+                         ("any", *["deterministic"] * 3))
+        torch.use_deterministic_algorithms(True)
+        try:
+            self.assertEqual(find(q, q, every), "deterministic")
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+    def test_explained(self):
+        attention_backward.taken.clear()
+        y = attend(*make_operands(1, 5, 5, 2, 1, 16))
+        y.sum().backward()
+        self.assertEqual(attention_backward.explain(), "formula: a CPU, f32, a mask or ranges (1 times)")
 
 
 class Dequantize(unittest.TestCase):

@@ -1,13 +1,27 @@
-"""Gradients of attention: which kernel of PyTorch computes them from our result, and a formula for the rest."""
+"""Gradients of attention: which kernel computes them from our result, ours or one of PyTorch's, and a formula for the
+rest."""
 
+from collections import Counter
 from typing import NamedTuple
 
 import torch
+
+from fp8.compiler import get_default_target
+from fp8.torch import attention_programs
+from fp8.torch.dense import make_dense
 
 aten = torch.ops.aten
 
 # How many scores the formula has in memory at a time.
 _SCORES = 1 << 24
+
+
+# From how many queries and keys on our kernel is no slower than cuDNN's, by columns and whether it is causal, the sums that it
+# needs of the gradient times the result included, and in which order it adds up (benchmarks/results/attention_gradients.txt).
+# Others were slower.
+_FASTER = {(128, True): (2048, "deterministic"), (64, True): (4096, "deterministic"), (64, False): (2048, "any")}
+# Which kernel was chosen, and why, by how often.
+taken = Counter()
 
 
 class Rule(NamedTuple):
@@ -48,22 +62,65 @@ def _is_deterministic():
     return torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
 
 
+def _has_kernel(query, value):
+    """Whether our kernel takes such tensors on this GPU."""
+    return query.shape[3] in (64, 128) and value.shape[3] == query.shape[3] and get_default_target() == "sm_90a"
+
+
+def _find_faster(query, key, is_causal):
+    """Why ours is expected to be no slower than cuDNN's, or None."""
+    least, _ = _FASTER.get((query.shape[3], is_causal), (None, None))
+    if least is None or min(query.shape[2], key.shape[2]) < least:
+        return None
+    return f"no slower than cuDNN's of {query.shape[3]} columns, {'causal' if is_causal else 'all keys'}, from {least} on"
+
+
 def choose(query, key, value, hides, rule):
-    """"cudnn", "flash" or "formula", by tensors of batches x heads x positions x columns; `hides` if more is hidden, or
-    added, than the rule says. FlashAttention's has a deterministic mode, which PyTorch sees to, and cuDNN's has not."""
+    """"fp8", "cudnn", "flash" or "formula", and why, by tensors of batches x heads x positions x columns; `hides` if more is
+    hidden, or added, than the rule says. Ours has the same bits in every run and FlashAttention's a deterministic mode, which
+    PyTorch sees to; cuDNN's has none."""
     if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or hides:
-        return "formula"
+        return "formula", "a CPU, f32, a mask or ranges"
     if 0 in query.shape or 0 in key.shape or 0 in value.shape:
-        return "formula"
+        return "formula", "nothing to attend to"
     queries, keys = query.shape[2], key.shape[2]
     window = _find_window(rule, queries, keys)
     is_simple = window in ((None, None), (None, 0))
+    is_ours = _has_kernel(query, value)
     if is_simple and not _is_deterministic() and _can_use("cudnn", query, key, value, window[1] == 0):
-        return "cudnn"
+        reason = _find_faster(query, key, window[1] == 0) if is_ours else "ours has no kernel"
+        return ("fp8", reason) if is_ours and reason else ("cudnn", reason or "ours is slower, or was not measured")
+    if is_ours:
+        return "fp8", "faster than FlashAttention's, where cuDNN's is not deterministic or has no such window"
     if value.shape[3] == query.shape[3] and _count_from_end(window, queries, keys) is not None and (
             _can_use("flash", query, key, value, False)):
-        return "flash"
-    return "formula"
+        return "flash", "ours has no kernel, and cuDNN's is not deterministic or has no such window"
+    return "formula", "no kernel"
+
+
+def explain():
+    """A line for each kind of gradient that was computed: its kernel, why, and how often."""
+    return "\n".join(f"{kernel}: {reason} ({count} times)" for (kernel, reason), count in sorted(taken.items()))
+
+
+def _find_order(query, key, rule):
+    """The order in which ours adds up dQ: a fixed one, but where another is faster and nobody asks for the same bits."""
+    window = _find_window(rule, query.shape[2], key.shape[2])
+    if _is_deterministic() or window not in ((None, None), (None, 0)):
+        return "deterministic"
+    return _FASTER.get((query.shape[3], window[1] == 0), (None, "deterministic"))[1]
+
+
+def _run_ours(grad, query, key, value, output, lse, rule):
+    heads_first = query.is_contiguous()
+    tensors = (grad, query, key, value, output)
+    tensors = [make_dense(x if heads_first else x.transpose(1, 2)) for x in tensors]
+    shape = attention_programs.Shape(
+        attention_programs.ELEMENTS[query.dtype], query.shape[1], key.shape[1], query.shape[3], value.shape[3], heads_first,
+        *rule)
+    results = attention_programs.get_backward(shape, _find_order(query, key, rule), get_default_target())(
+        *tensors, make_dense(lse))
+    return tuple(results) if heads_first else tuple(x.transpose(1, 2) for x in results)
 
 
 def _run_cudnn(grad, query, key, value, output, lse, rule):
@@ -172,9 +229,11 @@ def run(grad, query, key, value, factors, output, lse, mask, ranges, rule):
     if factors:
         tensors = [x.float() * factor for x, factor in zip(tensors, factors)]
     narrow = [x.to(dtype) for x in tensors]
-    kernel = choose(*narrow, mask is not None or ranges is not None, rule)
+    kernel, reason = choose(*narrow, mask is not None or ranges is not None, rule)
+    taken[kernel, reason] += 1
     if kernel == "formula":
         results = compute(grad, *tensors, output, lse, mask, ranges, rule)
     else:
-        results = {"cudnn": _run_cudnn, "flash": _run_flash}[kernel](grad, *narrow, output, lse, rule)
+        run_kernel = {"fp8": _run_ours, "cudnn": _run_cudnn, "flash": _run_flash}[kernel]
+        results = run_kernel(grad, *narrow, output, lse, rule)
     return tuple(x.to(dtype) for x in results)

@@ -1,4 +1,4 @@
-"""Programs of attention: `fp8.attention` on tensors as PyTorch has them, forward."""
+"""Programs of attention: `fp8.attention` on tensors as PyTorch has them, and its gradient."""
 
 import functools
 from typing import NamedTuple
@@ -199,6 +199,54 @@ def write(shape):
             f"  %o, %lse = fp8.attention {', '.join(names)}{mask} {_write_attributes(shape)} : {', '.join(types)} -> "
             f"{results[0][1]}, {results[1][1]}\n"
             f"  return {', '.join(name for name, _ in results)} : {kinds}\n}}\n")
+
+
+def write_backward(shape, order):
+    """The program as text. Its function `gradients` takes the gradient of the result, query, key, value, the result and the
+    logarithms of sums, and returns those of query, key and value, that of query summed in this order. The sums of the
+    gradient times the result are made in one pass over both."""
+    query, key = (_write_type(shape, heads, shape.dim) for heads in (shape.heads, shape.heads_of_k))
+    rows, wide = f"tensor<?x{shape.dim}x{shape.element}>", f"tensor<?x{shape.dim}xf32>"
+    lse, group = f"tensor<?x{shape.heads}x?xf32>", "[[0, 1, 2]]"
+    sizes = f"[%b, {shape.heads}, %s]" if shape.heads_first else f"[%b, %s, {shape.heads}]"
+    apart = lse if shape.heads_first else f"tensor<?x?x{shape.heads}xf32>"
+    # The operation does not say how products are summed.
+    attributes = f"{_write_attributes(shape._replace(accumulate=None))} order = {order}"
+    names = {"grad": query, "q": query, "k": key, "v": key, "o": query, "lse": lse}
+    text = (f"#rows = affine_map<(r, d) -> (r, d)>\n#sums = affine_map<(r, d) -> (r)>\n"
+            f"func.func @gradients({', '.join(f'%{name}: {kind}' for name, kind in names.items())}) -> "
+            f"({query}, {key}, {key}) {{\n"
+            f"  %c0 = arith.constant 0 : index\n"
+            f"  %place = arith.constant {2 if shape.heads_first else 1} : index\n"
+            f"  %zero = arith.constant 0.0 : f32\n"
+            f"  %b = tensor.dim %q, %c0 : {query}\n"
+            f"  %s = tensor.dim %q, %place : {query}\n")
+    for name in ("grad", "o"):
+        text += f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {query} into {rows}\n"
+        text += f"  %{name}_wide = arith.extf %{name}_rows : {rows} to {wide}\n"
+    text += (f"  %n = tensor.dim %o_rows, %c0 : {rows}\n"
+             f"  %empty = tensor.empty(%n) : tensor<?xf32>\n"
+             f"  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>\n"
+             f"  %products = arith.mulf %grad_wide, %o_wide : {wide}\n"
+             f"  %sums = linalg.generic {{indexing_maps = [#rows, #sums], iterator_types = [\"parallel\", \"reduction\"]}} "
+             f"ins(%products : {wide}) outs(%start : tensor<?xf32>) {{\n"
+             f"  ^bb0(%product: f32, %sum: f32):\n"
+             f"    %more = arith.addf %sum, %product : f32\n"
+             f"    linalg.yield %more : f32\n  }} -> tensor<?xf32>\n"
+             f"  %delta{'' if shape.heads_first else '_apart'} = tensor.expand_shape %sums {group} output_shape {sizes} : "
+             f"tensor<?xf32> into {apart}\n")
+    if not shape.heads_first:
+        text += (f"  %turned = tensor.empty(%b, %s) : {lse}\n"
+                 f"  %delta = linalg.transpose ins(%delta_apart : {apart}) outs(%turned : {lse}) permutation = [0, 2, 1]\n")
+    return text + (f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
+                   f"{query}, {query}, {key}, {key}, {lse}, {lse} -> {query}, {key}, {key}\n"
+                   f"  return %dq, %dk, %dv : {query}, {key}, {key}\n}}\n")
+
+
+@functools.lru_cache(maxsize=64)
+def get_backward(shape, order, target):
+    """What computes the gradient, compiled once."""
+    return fp8.compile(write_backward(shape, order), target=target).functions["gradients"]
 
 
 @functools.lru_cache(maxsize=64)
