@@ -1,7 +1,7 @@
 """Products of MXFP8 and NVFP4 on a GPU that multiplies neither, beside PyTorch's in bf16.
 
 Random shapes. A row has the times of one: of the product of codes and factors on both sides (`both`), as the compiler
-has it; of one whose A is bf16 and whose B kernels read as codes (`weights`); of ours in bf16, of a pass that decodes B,
+has it, and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`); of ours in bf16, of a pass that decodes B,
 and of ours in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
 the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
 one of them empty. Results are compared with those of numbers that PyTorch decodes.
@@ -9,8 +9,8 @@ one of them empty. Results are compared with those of numbers that PyTorch decod
 usage: microscaled.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N] [--seed N] [--count N]
                       [--shapes MxNxK,...] [--grouped] [--configs N] [--out FILE]
 
-With `--configs` those products whose weights are read as codes run in N more configs: of each tile and way to lift the one
-that the compiler expects to be the fastest. `--compile-only` makes programs in DIR, for a machine without the compiler.
+With `--configs` those products whose weights are read as codes, and those of FP8 with factors for each 32, run in N more
+configs: of each tile and way to lift the one that the compiler expects to be the fastest. `--compile-only` makes programs in DIR, for a machine without the compiler.
 """
 
 import json
@@ -27,6 +27,7 @@ from timing import describe, get_ratio, measure, show_machine, torch, write_reco
 # Codes, factors, elements of K that share one, bits of a code, and whether the tensor has a factor.
 KINDS = {"mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32, 8, False), "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, 4, True)}
 GROUPS = 8
+MOST_ROWS = 64  # With more, products in FP8 with factors for each 32 do not run in several configs.
 WARM_UP_S = 0.1
 MAX_ERROR = 4e-3  # A share of the norm: a result is rounded to bf16.
 
@@ -86,23 +87,37 @@ def write_weights(kind, name, m, n, k, pin=""):
                     f"  %r = fp8.matmul %x, %w accumulate = fast{pin} : {wide_a}, {wide_b} -> {d}\n", d)
 
 
-def list_configs(build, kind, shape, count):
-    """The one that is expected to be the fastest of each tile and way to lift, the best of them."""
+def write_both(kind, name, m, n, k, pin=""):
+    a, b, d = Operand(kind, "a", (m, k)), Operand(kind, "b", (n, k)), tensor_type((m, n), "bf16")
+    return function(name, a.arguments + b.arguments, f"{a.made}{b.made}  %r = fp8.matmul {a.value}, {b.value}{pin} : "
+                    f"{a.type}, {b.type} -> {d}\n", d)
+
+
+def write_wide(kind, name, m, n, k):
+    a, b, d = Operand(kind, "a", (m, k)), Operand(kind, "b", (n, k)), tensor_type((m, n), "bf16")
+    wide_a, wide_b = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16")
+    return function(name, a.arguments + b.arguments,
+                    f"{a.made}{b.made}  %x = fp8.dequantize {a.value} : {a.type} -> {wide_a}\n"
+                    f"  %y = fp8.dequantize {b.value} : {b.type} -> {wide_b}\n"
+                    f"  %r = fp8.matmul %x, %y accumulate = fast : {wide_a}, {wide_b} -> {d}\n", d)
+
+
+def list_configs(build, write, kind, shape, count):
+    """The one that is expected to be the fastest of each tile, way to lift and part of K, the best of them."""
     done = subprocess.run([build / "bin/fp8-tune", "-", "--costs", "--target=sm_90a", "--recipe=none"], check=True, text=True,
-                          capture_output=True, input=write_weights(kind, "f", *shape))
+                          capture_output=True, input=write(kind, "f", *shape))
     found = {}
+    keys = "tile_m|tile_n|lifters|lift_warps|swap_ab|schedule|consumers" + ("|split_k" if write is write_both else "")
     for entry in json.loads(done.stdout)[0]["costs"]:
-        tile = tuple(re.findall(r"(tile_m|tile_n|lifters|lift_warps|swap_ab|schedule|consumers) = (\w+)", entry["config"]))
-        found.setdefault(tile, entry)
+        found.setdefault(tuple(re.findall(rf"({keys}) = (\w+)", entry["config"])), entry)
     return list(found.values())[:count]
 
 
 def write_kind(kind, m, n, k):
-    a, b, d = Operand(kind, "a", (m, k)), Operand(kind, "b", (n, k)), tensor_type((m, n), "bf16")
     wide_b, weights = tensor_type((n, k), "bf16"), Operand(kind, "b", (n, k), has_tensor=False)
     return "".join([
-        function(f"{kind}_both", a.arguments + b.arguments, f"{a.made}{b.made}  %r = fp8.matmul {a.value}, {b.value} : "
-                 f"{a.type}, {b.type} -> {d}\n", d),
+        write_both(kind, f"{kind}_both", m, n, k),
+        write_wide(kind, f"{kind}_wide", m, n, k) if kind == "mxfp8" else "",
         write_weights(kind, f"{kind}_weights", m, n, k),
         function(f"{kind}_decode", weights.arguments,
                  f"{weights.made}  %r = fp8.dequantize {weights.value} : {weights.type} -> {wide_b}\n", wide_b)])
@@ -146,9 +161,13 @@ def compile_programs(args, folder):
         source = folder / f"{get_name(shape)}.mlir"
         text, configs = (write_groups if args.grouped else write_shape)(*shape), {}
         for kind in KINDS if args.configs and not args.grouped else ():
-            for i, entry in enumerate(list_configs(args.build_dir, kind, shape, args.configs)):
-                configs[f"{kind}_weights_{i}"] = entry
-                text += write_weights(kind, f"{kind}_weights_{i}", *shape, f" {{fp8_gpu.config = {entry['config']}}}")
+            for form, write in (("weights", write_weights), ("both", write_both)):
+                if form == "both" and (kind != "mxfp8" or shape[0] > MOST_ROWS):
+                    continue
+                for i, entry in enumerate(list_configs(args.build_dir, write, kind, shape, args.configs)):
+                    name = f"{kind}_{form}_{i}"
+                    configs[name] = entry
+                    text += write(kind, name, *shape, f" {{fp8_gpu.config = {entry['config']}}}")
         source.write_text(text)
         options = ("--target=sm_90a", "--recipe=none")
         compile_program(args.build_dir, source, folder / f"{get_name(shape)}.so", *options)
@@ -205,7 +224,8 @@ class Shape:
                 bounds = [offsets]
             scale = math.prod(float(part[2].flatten()[0]) for part in (a, b) if len(part) > 2)
             exact = self.multiply(wide_a, wide_b, bounds) * scale
-            self.add(f"{kind}_both", [*a, *b, *bounds], exact)
+            for name in [name for name in self.functions if re.match(f"{kind}_(both|wide)", name)]:
+                self.add(name, [*a, *b, *bounds], exact)
             if not is_grouped:
                 for name in [name for name in self.functions if name.startswith(f"{kind}_weights")]:
                     self.add(name, [wide_a, *b[:2]], exact / scale)

@@ -58,3 +58,20 @@ bool fp8::hasKernel(Operation *op, const KernelTarget &target) {
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
   return succeeded(spec) && hasKernel(*spec, target, unused);
 }
+
+bool fp8::multipliesFactors(Operation *op, const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  const KernelGenerator *generator =
+      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
+                      : nullptr;
+  if (!generator)
+    return false;
+  FailureOr<KernelConfigAttrInterface> config =
+      generator->select(*spec, target.attribute, unused);
+  if (failed(config))
+    return false;
+  std::optional<TensorCoreAccumulation> sums =
+      generator->getSums(*spec, *config);
+  return sums && sums->multipliesFactors();
+}

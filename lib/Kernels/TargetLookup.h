@@ -36,6 +36,10 @@ bool hasKernel(const KernelSpec &spec, const KernelTarget &target,
 /// Whether a kernel for `target` computes `op`, any matmul.
 bool hasKernel(Operation *op, const KernelTarget &target);
 
+/// Whether that kernel has the tensor cores multiply the factors of blocks,
+/// which they do as fast as codes.
+bool multipliesFactors(Operation *op, const KernelTarget &target);
+
 } // namespace mlir::fp8
 
 #endif // FP8_LIB_KERNELS_TARGETLOOKUP_H

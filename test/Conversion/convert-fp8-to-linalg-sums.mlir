@@ -86,6 +86,24 @@ func.func @factors_of_tensors(%a: !a_nvfp4, %b: !b_nvfp4) -> tensor<32x64xf32> {
   return %0 : tensor<32x64xf32>
 }
 
+// Hopper's tensor cores add up 32, whose factors multiply that. A part of K begins
+// with a block, of which there are two, of four sums each.
+!a_mx = !fp8.scaled<32x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!b_mx = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: @sums_of_32
+// CHECK:         scf.for %{{.*}} = %{{c0.*}} to %{{c4.*}} step
+// CHECK:           linalg.contract
+// CHECK-SAME:        {tensor_core_accumulation = array<i64: 0, 0, 128, 1, 0, 0>}
+// CHECK:           ^bb0(%[[SUM:.*]]: f32, %[[FA:.*]]: f8E8M0FNU, %[[FB:.*]]: f8E8M0FNU, %[[OLD:.*]]: f32):
+// CHECK:           %[[FACTOR:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:      math.fma %[[SUM]], %[[FACTOR]], %[[OLD]] : f32
+// CHECK:         scf.for %{{.*}} = %{{c4.*}} to %{{c8.*}} step
+func.func @sums_of_32(%a: !a_mx, %b: !b_mx) -> tensor<32x64xf32> {
+  %0 = fp8.matmul %a, %b {tensor_core_accumulation = array<i64: 0, 0, 128, 2, 1, 0, 32>}
+    : !a_mx, !b_mx -> tensor<32x64xf32>
+  return %0 : tensor<32x64xf32>
+}
+
 // A kernel's epilogue has one rounding for a product and the sum that it goes to.
 // CHECK-LABEL: @epilogue
 // CHECK:           %[[FACTOR:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32

@@ -3,27 +3,52 @@
 // RUN: not fp8-opt --fp8-decode-operands=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 
 // CHIP: error: expected chip to be one of sm_90a, sm_100a, but got 'sm_80'
-// CHECK: remark: multiplied in bf16, which the tensor core multiplies, and not as '!fp8.scaled<64x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and
+// CHECK: remark: multiplied in bf16, which the tensor core multiplies, and not as '!fp8.scaled<8192x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and
+// CHECK: remark: multiplied as '!fp8.scaled<64x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and '!fp8.scaled<96x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>', each sum of 32 by its factors: in bf16 it is expected to take {{[0-9.]+}} times as long
 
 !a8 = !fp8.scaled<64x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 !b8 = !fp8.scaled<96x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!many = !fp8.scaled<8192x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!large = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 
 // Blackwell has a kernel for them. What two products read is decoded once.
 // CHECK-LABEL: func.func @mxfp8
-// CHECK-SAME: %[[A:.*]]: !fp8.scaled<64x{{.*}}>, %[[B:.*]]: !fp8.scaled<96x{{.*}}>, %[[C:.*]]: !fp8.scaled<96x
-// CHECK-DAG: %[[X:.*]] = fp8.dequantize %[[A]] : <64x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<64x128xbf16>
+// CHECK-SAME: %[[A:.*]]: !fp8.scaled<8192x{{.*}}>, %[[B:.*]]: !fp8.scaled<4096x{{.*}}>, %[[C:.*]]: !fp8.scaled<4096x
+// CHECK-DAG: %[[X:.*]] = fp8.dequantize %[[A]] : <8192x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<8192x4096xbf16>
 // CHECK-DAG: %[[Y:.*]] = fp8.dequantize %[[B]]
 // CHECK-DAG: %[[Z:.*]] = fp8.dequantize %[[C]]
 // CHECK-NOT: fp8.dequantize
-// CHECK: fp8.matmul %[[X]], %[[Y]] accumulate = fast {fp8.name = "y"} : tensor<64x128xbf16>, tensor<96x128xbf16> -> tensor<64x96xbf16>
+// CHECK: fp8.matmul %[[X]], %[[Y]] accumulate = fast {fp8.name = "y"} : tensor<8192x4096xbf16>, tensor<4096x4096xbf16> -> tensor<8192x4096xbf16>
 // CHECK: fp8.matmul %[[X]], %[[Z]] accumulate = fast
 // BLACKWELL-LABEL: func.func @mxfp8
 // BLACKWELL-NOT: fp8.dequantize
 // BLACKWELL: return
-func.func @mxfp8(%a: !a8, %b: !b8, %c: !b8) -> (tensor<64x96xbf16>, tensor<64x96xf32>) {
-  %0 = fp8.matmul %a, %b {fp8.name = "y"} : !a8, !b8 -> tensor<64x96xbf16>
-  %1 = fp8.matmul %a, %c : !a8, !b8 -> tensor<64x96xf32>
-  return %0, %1 : tensor<64x96xbf16>, tensor<64x96xf32>
+func.func @mxfp8(%a: !many, %b: !large, %c: !large) -> (tensor<8192x4096xbf16>, tensor<8192x4096xf32>) {
+  %0 = fp8.matmul %a, %b {fp8.name = "y"} : !many, !large -> tensor<8192x4096xbf16>
+  %1 = fp8.matmul %a, %c : !many, !large -> tensor<8192x4096xf32>
+  return %0, %1 : tensor<8192x4096xbf16>, tensor<8192x4096xf32>
+}
+
+// Few rows are multiplied in FP8, by a kernel that multiplies sums of 32.
+// CHECK-LABEL: func.func @few_rows
+// CHECK-NOT: fp8.dequantize
+// CHECK: fp8.matmul %{{.*}}, %{{.*}} : !fp8.scaled<64x128x
+// CHECK: return
+func.func @few_rows(%a: !a8, %b: !b8) -> tensor<64x96xbf16> {
+  %0 = fp8.matmul %a, %b : !a8, !b8 -> tensor<64x96xbf16>
+  return %0 : tensor<64x96xbf16>
+}
+
+// But for those whose bits may not depend on how many they are; and that kernel
+// wants a word of factors.
+!k96 = !fp8.scaled<64x96xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @few_rows_in_bf16
+// CHECK: fp8.matmul {{.*}} : tensor<64x128xbf16>, tensor<96x128xbf16>
+// CHECK: fp8.matmul {{.*}} : tensor<64x96xbf16>, tensor<64x96xbf16>
+func.func @few_rows_in_bf16(%a: !a8, %b: !b8, %c: !k96) -> (tensor<64x96xbf16>, tensor<64x64xbf16>) {
+  %0 = fp8.matmul %a, %b {fp8.invariant} : !a8, !b8 -> tensor<64x96xbf16>
+  %1 = fp8.matmul %c, %c : !k96, !k96 -> tensor<64x64xbf16>
+  return %0, %1 : tensor<64x96xbf16>, tensor<64x64xbf16>
 }
 
 // Factors of tensors multiply the sum, before the epilogue: A's by B's first.
@@ -80,11 +105,11 @@ func.func @transposed(%a: !a8, %b: !t) -> tensor<64x96xbf16> {
 // CHECK-DAG: tensor.collapse_shape %{{.*}} {{\[\[}}0, 1], [2]] : tensor<1x1x1xf32> into tensor<1x1xf32>
 // CHECK-DAG: %[[T:.*]] = fp8.transpose
 // CHECK-DAG: %[[X:.*]] = fp8.dequantize %[[T]] : <64x128x
-// CHECK: fp8.grouped_matmul %[[X]], %{{.*}} offsets(%{{.*}} : tensor<6xi32>) accumulate = fast : tensor<64x128xbf16>, tensor<5x96x128xbf16>
+// CHECK: fp8.grouped_matmul %[[X]], %{{.*}} offsets(%{{.*}} : tensor<6xi32>) accumulate = fast {fp8.invariant} : tensor<64x128xbf16>, tensor<5x96x128xbf16>
 // CHECK: fp8.grouped_matmul {{.*}} epilogue(%{{.*}}, %{{.*}} : tensor<1x1xf32>, tensor<1x1xf32>)
 func.func @groups(%a: !k, %w: !g8, %o: tensor<6xi32>, %b: !a4, %v: !g4) -> (tensor<64x96xbf16>, tensor<64x96xbf16>) {
   %t = fp8.transpose %a permutation = [1, 0] : !k
-  %0 = fp8.grouped_matmul %t, %w offsets(%o : tensor<6xi32>) : !a8, !g8 -> tensor<64x96xbf16>
+  %0 = fp8.grouped_matmul %t, %w offsets(%o : tensor<6xi32>) {fp8.invariant} : !a8, !g8 -> tensor<64x96xbf16>
   %1 = fp8.grouped_matmul %b, %v offsets(%o : tensor<6xi32>) : !a4, !g4 -> tensor<64x96xbf16>
   return %0, %1 : tensor<64x96xbf16>, tensor<64x96xbf16>
 }

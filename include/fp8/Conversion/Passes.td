@@ -31,7 +31,7 @@ def ConvertFP8ToLinalgPass : Pass<"convert-fp8-to-linalg", "::mlir::ModuleOp"> {
 
     A matmul with `tensor_core_accumulation` (`fp8-select-accumulation`) becomes contractions
     that have it too, of codes without factors. Where factors change along K it
-    is one for each block, which its factors multiply while it is added in f32;
+    is one for each block, or each sum of a block, which its factors multiply while it is added in f32;
     or, where tensor cores multiply them, a sum of products of codes and factors
     that has the attribute.
 

@@ -41,6 +41,11 @@ struct TensorCoreAccumulation {
   bool isPromoted;
   /// Whose rule.
   TensorCoreInstruction instruction;
+  /// Elements of K whose sum is a tensor core's, where factors change inside of
+  /// a block; 0 for all of a block.
+  int64_t sumK = 0;
+
+  int64_t getSumK() const { return sumK ? sumK : blockK; }
 
   static std::optional<TensorCoreAccumulation> get(Operation *op) {
     auto values =
@@ -48,19 +53,28 @@ struct TensorCoreAccumulation {
     // What the attribute was called before.
     if (!values)
       values = op->getAttrOfType<DenseI64ArrayAttr>("tensor_core_sums");
-    if (!values || values.size() != 6 || (values[5] != 0 && values[5] != 1))
+    if (!values || values.size() < 6 || values.size() > 7 ||
+        (values[5] != 0 && values[5] != 1))
       return std::nullopt;
-    return TensorCoreAccumulation{
-        values[0],      values[1],
-        values[2],      values[3],
-        values[4] != 0, static_cast<TensorCoreInstruction>(values[5])};
+    return TensorCoreAccumulation{values[0],
+                                  values[1],
+                                  values[2],
+                                  values[3],
+                                  values[4] != 0,
+                                  static_cast<TensorCoreInstruction>(values[5]),
+                                  values.size() > 6 ? values[6] : 0};
   }
   void set(Operation *op) const {
+    SmallVector<int64_t> values{typeA,
+                                typeB,
+                                blockK,
+                                parts,
+                                static_cast<int64_t>(isPromoted),
+                                static_cast<int64_t>(instruction)};
+    if (sumK)
+      values.push_back(sumK);
     op->setAttr(kTensorCoreAccumulationAttrName,
-                DenseI64ArrayAttr::get(op->getContext(),
-                                       {typeA, typeB, blockK, parts,
-                                        static_cast<int64_t>(isPromoted),
-                                        static_cast<int64_t>(instruction)}));
+                DenseI64ArrayAttr::get(op->getContext(), values));
   }
 
   /// Whether factors that change along K are multiplied by the tensor core:

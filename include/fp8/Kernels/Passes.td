@@ -329,6 +329,11 @@ def DecodeOperandsPass : Pass<"fp8-decode-operands", "::mlir::ModuleOp"> {
     operands as they are. That is the case on Hopper. What is read in
     the other order is not transposed: a remark says what is decoded.
 
+    Where a kernel multiplies sums of some products by their factors, outside of
+    the tensor core, it stays if it is expected to take less time, which a remark
+    says: of MXFP8 on Hopper, with few rows. It depends on no more than extents:
+    of unknown ones, and of an `fp8.invariant` matmul, operands become bf16.
+
     ```mlir
     %0 = fp8.matmul %a, %b : !fp8.scaled<.., block = [1, 32], scale = f8E8M0FNU>, ...
     // becomes

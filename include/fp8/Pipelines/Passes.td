@@ -121,7 +121,8 @@ def SelectAccumulationPass : Pass<"fp8-select-accumulation", "::mlir::ModuleOp">
     a kernel gets the attribute `tensor_core_accumulation`, which says how that kernel
     adds up its products, as the chip's architecture has it: types of A and B,
     the K of a block, into how many parts K is cut, whether blocks are added in
-    f32, and whose tensor cores: 0 for Hopper's, 1 for Blackwell's.
+    f32, and whose tensor cores: 0 for Hopper's, 1 for Blackwell's. Where a block
+    has several sums that are, each with its factors, the K of one comes last.
     `convert-fp8-to-linalg` and `fp8-convert-gemms-to-runtime` obey it.
 
     Kernels are selected on a copy of the program, as the chip's pipeline does

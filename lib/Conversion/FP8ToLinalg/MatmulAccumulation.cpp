@@ -175,17 +175,28 @@ Value fp8::buildBlockedSums(OpBuilder &b, Location loc,
   TensorCoreAccumulation ofBlock = sums;
   ofBlock.parts = 1;
   ofBlock.isPromoted = false;
+  ofBlock.sumK = 0;
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   Value extentK =
       getValueOrCreateConstantIndexOp(b, loc, getSize(b, loc, lhs, rank - 1));
-  Value blockK = constant(sums.blockK);
-  Value blocks = b.createOrFold<arith::CeilDivUIOp>(loc, extentK, blockK);
-  auto bound = [&](int64_t part) {
-    return b.createOrFold<arith::DivUIOp>(
+  Value blockK = constant(sums.getSumK());
+  auto countBlocks = [&](int64_t extent) {
+    return b.createOrFold<arith::CeilDivUIOp>(loc, extentK, constant(extent));
+  };
+  // Parts begin with a block, which may have several sums.
+  Value blocks = countBlocks(sums.blockK);
+  int64_t perBlock = sums.blockK / sums.getSumK();
+  auto bound = [&](int64_t part) -> Value {
+    Value block = b.createOrFold<arith::DivUIOp>(
         loc, b.createOrFold<arith::MulIOp>(loc, blocks, constant(part)),
         constant(sums.parts));
+    if (perBlock == 1)
+      return block;
+    return b.createOrFold<arith::MinUIOp>(
+        loc, b.createOrFold<arith::MulIOp>(loc, block, constant(perBlock)),
+        countBlocks(sums.getSumK()));
   };
   Value zeros = buildZeros(b, loc, lhs, rhs, rank);
   auto addPart = [&](int64_t part) {
@@ -218,7 +229,8 @@ Value fp8::buildBlockedSums(OpBuilder &b, Location loc,
         b, loc, carried.getType(), inputs, carried, maps,
         SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
         [](OpBuilder &b, Location loc, ValueRange args) {
-          Value factor = arith::MulFOp::create(b, loc, args[1], args[2]);
+          Value factor = arith::MulFOp::create(b, loc, toF32(b, loc, args[1]),
+                                               toF32(b, loc, args[2]));
           linalg::YieldOp::create(
               b, loc,
               math::FmaOp::create(b, loc, args[0], factor, args[3])

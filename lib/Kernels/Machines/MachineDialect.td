@@ -138,6 +138,7 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     | `most_unrolled` | instructions of an epilogue beyond which subtiles share its code |
     | `many_of_element` | of an element, from which on they do if each is stored at once |
     | `lift`, `lift_latency` | clocks that a warp of each scheduler takes to lift a row of packed weights for 128 of K, and those that warps wait for each stage |
+    | `scaled_block`, `scaled_addition`, `scaled_share` | clocks that a consumer takes for 128 of K with factors for each 32, beside its sums; those for each sum of a thread that is multiplied by its factors; and of both what each of several consumers takes from the others |
     | `fills` | whether copies bring zeros out of bounds in every block of K, as those of older kernels did; for fits to their times |
   }];
   let parameters = (ins
@@ -157,6 +158,9 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     Machine_Count:$many_of_element,
     Machine_Unmeasured<"Amount">:$lift,
     Machine_Unmeasured<"Amount">:$lift_latency,
+    Machine_Unmeasured<"Amount">:$scaled_block,
+    Machine_Unmeasured<"Amount">:$scaled_addition,
+    Machine_Unmeasured<"Amount">:$scaled_share,
     DefaultValuedParameter<"bool", "false">:$fills
   );
 }

@@ -10,14 +10,23 @@
 // E2M1 times an E4M3, which takes six bits of the eight. The factor of a whole
 // tensor multiplies the sum, as tensor cores that know such factors have it.
 //
+// Where a kernel multiplies sums of 32 by their factors, as Hopper's do for few
+// rows, what takes less time decides.
+//
 //===----------------------------------------------------------------------===//
 
-#include "../TargetLookup.h"
+#include "MatmulClocks.h"
 #include "SkipTranspose.h"
+#include "fp8/GPU/IR/FP8GPUDialect.h"
+#include "fp8/IR/FoldedReads.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <limits>
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_DECODEOPERANDSPASS
@@ -40,8 +49,8 @@ struct DecodeOperandsPass
 
 private:
   /// Decodes the operands of a product, grouped or not, of which there is a
-  /// kernel in bf16 alone. `decoded` are those that are: what several products
-  /// read is decoded once.
+  /// kernel in bf16 alone, or a faster one. `decoded` are those that are: what
+  /// several products read is decoded once.
   template <typename OpTy>
   void decodeOperands(OpTy op, const KernelTarget &target,
                       DenseMap<Value, Value> &decoded);
@@ -86,27 +95,83 @@ static void setOperands(OpTy op, Value a, bool transposeA, Value b,
   op.setAccumulate(accumulate);
 }
 
-/// Whether there is a kernel for the op with these operands in bf16.
-template <typename OpTy>
-static bool hasKernelOf(OpTy op, const Source &a, const Source &b,
-                        const KernelTarget &target) {
+/// What `ask` says of the op with these operands in bf16, which nobody
+/// computes; it is given what would make B.
+template <typename OpTy, typename Ask>
+static auto askInBF16(OpTy op, const Source &a, const Source &b, Ask ask) {
   Value ownA = op.getA(), ownB = op.getB();
   bool transposeA = op.getTransposeA(), transposeB = op.getTransposeB();
   Accumulate accumulate = op.getAccumulate();
   OpBuilder builder(op);
-  // To ask, with what nobody computes.
-  auto cast = [&](Value value) {
-    return UnrealizedConversionCastOp::create(builder, op.getLoc(),
-                                              getDecodedType(value), value);
+  auto decode = [&](Value value) {
+    return DequantizeOp::create(builder, op.getLoc(), getDecodedType(value),
+                                value);
   };
-  auto castA = cast(a.value), castB = cast(b.value);
-  setOperands(op, castA.getResult(0), a.isTransposed, castB.getResult(0),
-              b.isTransposed, Accumulate::Fast);
-  bool isKnown = hasKernel(op, target);
+  DequantizeOp wideA = decode(a.value), wideB = decode(b.value);
+  setOperands(op, wideA, a.isTransposed, wideB, b.isTransposed,
+              Accumulate::Fast);
+  auto answer = ask(wideB);
   setOperands(op, ownA, transposeA, ownB, transposeB, accumulate);
-  castA.erase();
-  castB.erase();
-  return isKnown;
+  wideA.erase();
+  wideB.erase();
+  return answer;
+}
+
+/// Whether there is a kernel for the op with these operands in bf16.
+template <typename OpTy>
+static bool hasKernelOf(OpTy op, const Source &a, const Source &b,
+                        const KernelTarget &target) {
+  return askInBF16(op, a, b,
+                   [&](DequantizeOp) { return hasKernel(op, target); });
+}
+
+/// Whether the op has a config, which a kernel of it as it is can have.
+static bool hasFittingConfig(Operation *op, const KernelTarget &target) {
+  std::string unused;
+  auto given = op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  const KernelGenerator *generator =
+      given && succeeded(spec)
+          ? target.architecture->getGenerator(*spec, unused)
+          : nullptr;
+  return generator &&
+         succeeded(generator->checkFit(*spec, given, target.attribute, unused));
+}
+
+/// What the op takes with its operands in bf16 over what it takes as it is,
+/// with the passes that make them: of many rows, if it does not show how many
+/// there are. Nothing where there is no such kernel, where it may not decide on
+/// the bits of a row, or where the config is another kernel's.
+template <typename OpTy>
+static std::optional<double> compareWithBF16(OpTy op, const Source &a,
+                                             const Source &b,
+                                             const KernelTarget &target) {
+  std::optional<double> own = getExpectedClocks(op, target);
+  // Tensor cores read bf16 as it was before it is transposed.
+  if (!own || isInvariant(op) || op->hasAttr(kConfigAttrName) ||
+      a.value != op.getA() || b.value != op.getB())
+    return std::nullopt;
+  // What is quantized here is in bf16 for nothing.
+  auto getPass = [&](const Source &source) {
+    return source.value.getDefiningOp<QuantizeOp>()
+               ? 0.0
+               : getDecodeClocks(cast<ScaledType>(source.value.getType()),
+                                 target);
+  };
+  double passOfB = getPass(b);
+  double wide = askInBF16(op, a, b, [&](DequantizeOp wideB) {
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    double made = getExpectedClocks(op, target).value_or(kNone) + passOfB;
+    auto type = cast<ScaledType>(b.value.getType());
+    if (passOfB == 0 || getLifting(type) == Lifting::None)
+      return made;
+    // For the sake of memory, kernels for any number of rows read codes always.
+    if (!knowsRows(op))
+      made = kNone;
+    wideB->setAttr(kFoldedAttrName, UnitAttr::get(op.getContext()));
+    return std::min(made, getExpectedClocks(op, target).value_or(kNone));
+  });
+  return (wide + getPass(a)) / *own;
 }
 
 /// The values of `source` without the factor of the tensor.
@@ -178,8 +243,9 @@ static void scaleSum(OpTy op, ArrayRef<Value> factors) {
 template <typename OpTy>
 void DecodeOperandsPass::decodeOperands(OpTy op, const KernelTarget &target,
                                         DenseMap<Value, Value> &decoded) {
-  if (!op.isScaled() || !isExact(op.getScaledA()) ||
-      !isExact(op.getScaledB()) || hasKernel(op, target))
+  if (!op.isScaled() || !isExact(op.getScaledA()) || !isExact(op.getScaledB()))
+    return;
+  if (multipliesFactors(op, target) || hasFittingConfig(op, target))
     return;
   Source a{op.getA(), op.getTransposeA()}, other{op.getB(), op.getTransposeB()};
   Source sourceA = skipTransposes(a), sourceB = skipTransposes(other);
@@ -188,6 +254,16 @@ void DecodeOperandsPass::decodeOperands(OpTy op, const KernelTarget &target,
     sourceA = a;
     if (!hasKernelOf(op, sourceA, sourceB, target))
       return;
+  }
+  std::optional<double> ratio = compareWithBF16(op, sourceA, sourceB, target);
+  if (ratio && *ratio > 1) {
+    op.emitRemark() << "multiplied as " << op.getScaledA() << " and "
+                    << op.getScaledB()
+                    << ", each sum of 32 by its factors: in bf16 it is "
+                       "expected to take "
+                    << llvm::formatv("{0:F2}", *ratio).str()
+                    << " times as long";
+    return;
   }
   op.emitRemark() << "multiplied in bf16, which the tensor core multiplies, "
                      "and not as "

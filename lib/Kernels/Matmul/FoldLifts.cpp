@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../TargetLookup.h"
+#include "MatmulClocks.h"
 #include "fp8/IR/FoldedReads.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 #include "fp8/Kernels/Passes.h"
@@ -96,57 +96,16 @@ static bool canFold(DequantizeOp dequantize) {
          factor.getSplatValue<APFloat>().isExactlyValue(1.0);
 }
 
-/// What a matmul takes on the target, in clocks; nothing without a kernel.
-static std::optional<double> getCost(Operation *op,
-                                     const KernelTarget &target) {
-  std::string unused;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  const KernelGenerator *generator =
-      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
-                      : nullptr;
-  if (!generator)
-    return std::nullopt;
-  FailureOr<KernelConfigAttrInterface> config =
-      generator->select(*spec, target.attribute, unused);
-  if (failed(config))
-    return std::nullopt;
-  return generator->getCost(spec->withUsualExtents(), *config,
-                            target.attribute);
-}
-
 static std::optional<double> getCost(ArrayRef<Operation *> ops,
                                      const KernelTarget &target) {
   double sum = 0;
   for (Operation *op : ops) {
-    std::optional<double> cost = getCost(op, target);
+    std::optional<double> cost = getExpectedClocks(op, target);
     if (!cost)
       return std::nullopt;
     sum += *cost;
   }
   return sum;
-}
-
-/// Whether it shows at compile time how many rows of weights are multiplied
-/// with.
-static bool knowsRows(Operation *op) {
-  std::string unused;
-  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  return succeeded(spec) && !ShapedType::isDynamic(spec->m);
-}
-
-/// Clocks that a pass takes which makes bf16 of codes in memory.
-static double getDecodeCost(DequantizeOp dequantize,
-                            const KernelTarget &target) {
-  auto type = cast<ScaledType>(dequantize.getSource().getType());
-  double elements = 1;
-  for (int64_t extent : type.getShape())
-    elements *= double(ShapedType::isDynamic(extent) ? MatmulSpec::kUsualExtent
-                                                     : extent);
-  double code = type.getElementType().getIntOrFloatBitWidth() / 8.0;
-  double bytes = elements * (code + 1.0 / double(type.getBlock().back()) + 2);
-  GPUTargetAttr gpu = target.attribute;
-  return bytes / double(gpu.getMemoryRate() * gpu.getMultiprocessors()) +
-         double(gpu.getLaunchTime() * gpu.getClock()) / 1000;
 }
 
 /// Folds codes where that takes less time than bf16 in memory, or, with any
@@ -160,8 +119,9 @@ static bool tryFold(DequantizeOp dequantize, const KernelTarget &target) {
   std::optional<double> apart = getCost(readers, target);
   dequantize->setAttr(kFoldedAttrName, UnitAttr::get(dequantize.getContext()));
   std::optional<double> folded = getCost(readers, target);
+  auto type = cast<ScaledType>(dequantize.getSource().getType());
   bool pays = folded && (!apart || !llvm::all_of(readers, knowsRows) ||
-                         *folded < *apart + getDecodeCost(dequantize, target));
+                         *folded < *apart + getDecodeClocks(type, target));
   LDBG() << (pays ? "folded: " : "not folded: ") << dequantize << ", "
          << folded.value_or(0) << " clocks for " << apart.value_or(0);
   if (!pays)

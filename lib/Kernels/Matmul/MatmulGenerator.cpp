@@ -80,7 +80,9 @@ MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t splitK,
       TensorCoreAccumulation::getType(spec.b.elementType);
   if (!typeA || !typeB)
     return std::nullopt;
-  return TensorCoreAccumulation{
-      *typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
-      splitK, promotes, instruction};
+  TensorCoreAccumulation sums{*typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
+                              splitK, promotes, instruction};
+  if (!sums.multipliesFactors() && spec.isMicroscaled())
+    sums.sumK = spec.a.getFactorK();
+  return sums;
 }

@@ -102,8 +102,9 @@ static ScaledType getFitting(ScaledType type) {
                          type.getHasTensorScale());
 }
 
-/// Whether there is a kernel for operands of these types. If there is one for
-/// the op's, too, it multiplies the factors beside the tensor core.
+/// Whether there is a kernel for operands of these types whose tensor cores
+/// multiply the factors. If there is one for the op's, too, it multiplies them
+/// beside the tensor core.
 template <typename OpTy>
 static bool wantsFitting(OpTy op, ScaledType a, ScaledType b,
                          const KernelTarget &target) {
@@ -117,7 +118,7 @@ static bool wantsFitting(OpTy op, ScaledType a, ScaledType b,
   auto castA = cast(a, ownA), castB = cast(b, ownB);
   op.getAMutable().set(castA.getResult(0));
   op.getBMutable().set(castB.getResult(0));
-  bool isKnown = hasKernel(op, target);
+  bool isKnown = multipliesFactors(op, target);
   op.getAMutable().set(ownA);
   op.getBMutable().set(ownB);
   castA.erase();

@@ -33,9 +33,12 @@ ScaleFactorCopy::ScaleFactorCopy(const MatmulParams &kernel, const Tile &tile,
   if (tile.firstK)
     index = b.add(index, b.mul(b.widen(b.div(tile.firstK, source.blockK)),
                                kernel.getParam(tile, name, ".stride_k")));
-  step = arith::TruncIOp::create(b, b.getI32Type(),
-                                 b.mul(strideRow, 32 * 4 * width));
-  first = b.element(kernel.getParam(tile, name, ".ptr"), index, b.getF32Type());
+  bool areBytes = isMicroscaled(ofA ? spec.a.scale : spec.b.scale);
+  Type type = areBytes ? Type(b.getI8Type()) : b.getF32Type();
+  step = arith::TruncIOp::create(
+      b, b.getI32Type(), b.mul(strideRow, 32 * (areBytes ? 1 : 4) * width));
+  first = b.element(kernel.getParam(tile, name, ".ptr"), index, type);
+  // Four bytes, or one f32.
   strideK = b.mul(kernel.getParam(tile, name, ".stride_k"), 4);
   left = b.sub(extent, row);
 }

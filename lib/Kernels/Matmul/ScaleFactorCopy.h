@@ -13,9 +13,9 @@
 
 namespace mlir::fp8 {
 
-/// What a warp copies of one operand's factors in f32 along K: those of a tile,
-/// for one K block at a time, to a stage of shared memory. Each of its lanes
-/// copies some, asynchronously.
+/// What a warp copies of one operand's factors along K, f32 or words of four
+/// E8M0: those of a tile, for one K block at a time, to a stage of shared
+/// memory. Each of its lanes copies some, asynchronously.
 class ScaleFactorCopy {
 public:
   /// The operand: A or B, and its tensor `number`, of which it has one or, of a

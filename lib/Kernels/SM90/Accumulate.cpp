@@ -41,8 +41,9 @@ Accumulator::accumulate(const Tile &tile, RingPosition &position,
   if (layout.factorsBefore)
     rowsBefore = b.bitAnd(tile.m, 3);
   SmallVector<SmallVector<Value>> sums =
-      config.getOverlap() ? accumulateOverlapped(tile, position)
-                          : accumulatePromoted(tile, position);
+      spec.isMicroscaled()  ? accumulateMicroscaled(tile, position)
+      : config.getOverlap() ? accumulateOverlapped(tile, position)
+                            : accumulatePromoted(tile, position);
   issued();
   return sums;
 }
@@ -76,12 +77,15 @@ void Accumulator::clearOthers(const Tile &tile, Value k, Value stage) {
   });
 }
 
+std::pair<Value, Value> Accumulator::getDescriptors(Value stage) {
+  return {
+      Wgmma::advance(b, rowsDescriptor, b.mul(stage, layout.rows.getBytes())),
+      Wgmma::advance(b, colsDescriptor, b.mul(stage, layout.cols.getBytes()))};
+}
+
 Value Accumulator::multiply(int64_t subtile, Value stage, Value accumulator,
                             bool overwrite) {
-  Value rows =
-      Wgmma::advance(b, rowsDescriptor, b.mul(stage, layout.rows.getBytes()));
-  Value cols =
-      Wgmma::advance(b, colsDescriptor, b.mul(stage, layout.cols.getBytes()));
+  auto [rows, cols] = getDescriptors(stage);
   // Subtiles of the warpgroups that share the tile alternate.
   rows = Wgmma::advance(
       b, rows, subtile * config.getSharers() * layout.rows.getSliceBytes());

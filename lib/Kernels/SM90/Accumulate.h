@@ -23,7 +23,8 @@ namespace mlir::fp8::sm90 {
 /// - `fast` leaves the sum in the tensor core's accumulators (about 14
 ///   significant bits on Hopper) over all of K;
 /// - `promote` adds each K block's product to f32 sums, multiplied by the
-///   block's factors if they change along K.
+///   block's factors if they change along K;
+/// - with factors for each 32 of K, the product of each instruction.
 class Accumulator {
 public:
   /// `slice` is the warpgroup's number among those that share a tile.
@@ -52,6 +53,9 @@ private:
   /// K block while the one before is added.
   SmallVector<SmallVector<Value>> accumulateOverlapped(const Tile &tile,
                                                        RingPosition &position);
+  /// The same for each 32 of K (AccumulateMicroscaled.cpp).
+  SmallVector<SmallVector<Value>> accumulateMicroscaled(const Tile &tile,
+                                                        RingPosition &position);
   Value issue(RingPosition position, Value accumulator);
   SmallVector<Value> takeProduct(Value &product, int64_t pending);
   /// Waits for a product, gives its stage back and adds it to `sums`. `product`
@@ -65,6 +69,8 @@ private:
   /// Issues subtile `subtile` of the stage.
   Value multiply(int64_t subtile, Value stage, Value accumulator,
                  bool overwrite);
+  /// The descriptors of the stage's rows, of the first subtile, and columns.
+  std::pair<Value, Value> getDescriptors(Value stage);
   /// Issues all subtiles as one group.
   SmallVector<Value> multiplyAll(Value stage, ValueRange accumulators,
                                  bool overwrite);

@@ -176,6 +176,9 @@ void MatmulConfigs::addConfigs(bool swapped,
   // took 1.3 times as long in the mean.
   if (swapped && hasManyRows && spec.b.scale == ScaleBlock::Block128)
     return;
+  // Tokens are few where sums of 32 elements are multiplied in registers.
+  if (!swapped && spec.isMicroscaled())
+    return;
   int64_t least = !swapped ? 32 : hasManyRows ? 64 : 8;
   SmallVector<int64_t> widths = getWidths(colExtents, step, least);
   // Tiles that do not cut blocks of factors need no choice between two.
@@ -195,8 +198,12 @@ void MatmulConfigs::addConfigs(bool swapped,
   for (const RowConfig &row : kRowConfigs) {
     if (swapped && row.schedule == kPingPong)
       continue;
+    if (spec.isMicroscaled() && row.rows != 64 * row.consumers)
+      continue;
     int64_t rowTiles = countTiles(rowExtents, row.rows);
     for (int64_t cols : widths) {
+      if (spec.isMicroscaled() && cols > 64)
+        continue;
       int64_t colTiles = countTiles(colExtents, cols);
       for (auto [cluster, clusterCols] : kClusters) {
         if (rowTiles < cluster || colTiles < clusterCols)
@@ -270,6 +277,8 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
         (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
     if (!config.swapped && storesInBulk)
       used += config.consumers * staging * 64 * kRowBytes;
+    if (spec.isMicroscaled())
+      used += config.consumers * kFactorBufferBytes;
     int64_t stageBytes = (config.rows + config.cols) * kRowBytes +
                          getFactorBytes(spec, config) + 16;
     if (spec.b.isLifted()) {

@@ -25,7 +25,8 @@ static WgmmaCostsModelAttr getCosts(const MatmulSpec &spec,
                                     WgmmaModelAttr model) {
   if (!spec.isScaled())
     return model.getPlain();
-  if (spec.accumulate == Accumulate::Fast)
+  // Blocks that are added in registers have a cost of their own.
+  if (spec.accumulate == Accumulate::Fast || spec.isMicroscaled())
     return model.getFast();
   if (spec.a.scale == ScaleBlock::Row128 && spec.b.scale == ScaleBlock::Row128)
     return model.getBoth();
@@ -150,7 +151,14 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
   double read = rows / 64 * (64 + cols);
   double clocks =
       combine({multiply, read, c.getSubtile() * config.getSubtiles()});
-  if (spec.accumulate == Accumulate::Promote) {
+  if (spec.isMicroscaled()) {
+    // One waits for the other: words of factors, products, what adds them.
+    // Consumers hide little of that from each other, who share the port to
+    // shared memory.
+    double sums = kRowBytes / 32 * cols / 2;
+    clocks = (model.getScaledBlock() + sums * model.getScaledAddition()) *
+             std::max(1.0, model.getScaledShare() * config.consumers);
+  } else if (spec.accumulate == Accumulate::Promote) {
     // A thread of a warp of each scheduler has these additions.
     double additions = rows / 64 * cols / 2;
     // Where tiles cut blocks of 128 columns: a comparison, and a choice of each

@@ -130,8 +130,9 @@ bool sm90::canOverlapPromotion(const MatmulSpec &spec,
   if ((config.swapped ? spec.a : spec.b).scale == ScaleBlock::Row128)
     registers += config.cols / 4;
   // It begins with a product, and a group of K may have none.
-  return spec.accumulate == Accumulate::Promote && config.getSubtiles() == 1 &&
-         config.splitK == 1 && spec.getGrouping() != Grouping::K &&
+  return spec.accumulate == Accumulate::Promote && !spec.isMicroscaled() &&
+         config.getSubtiles() == 1 && config.splitK == 1 &&
+         spec.getGrouping() != Grouping::K &&
          registers <=
              getRegisters(spec, config.consumers, registers, config.lifters)
                      .second -
@@ -147,6 +148,10 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
                                     (spec.accumulate == Accumulate::Promote));
   const OperandSpec &rows = config.getSwapAb() ? spec.b : spec.a;
   const OperandSpec &cols = config.getSwapAb() ? spec.a : spec.b;
+  // Several instructions are under way, and a stage's factors in bf16.
+  if (spec.isMicroscaled())
+    accumulators += subtile * (getNumProductSets(config.getCols()) - 1) +
+                    config.getCols() / 2 + 4;
   // Factors of columns live through all subtiles of a k-block.
   if (cols.scale == ScaleBlock::Row128)
     accumulators += config.getCols() / 4;
@@ -205,9 +210,26 @@ static LogicalResult checkLifted(const MatmulSpec &spec, std::string &reason) {
   return success();
 }
 
+/// Fails, with the reason, if no kernel adds up sums of 32 with their factors.
+static LogicalResult checkMicroscaled(const MatmulSpec &spec,
+                                      std::string &reason) {
+  if (spec.isDual() || spec.getGrouping() == Grouping::K) {
+    reason = "expected no pairs and no groups of K with factors of 32 of K";
+    return failure();
+  }
+  if (ShapedType::isDynamic(spec.k) || spec.k == 0 || spec.k % kRowBytes != 0) {
+    reason = llvm::formatv("expected K to be a multiple of {0}, of which there "
+                           "is a word of factors, but got {1}",
+                           kRowBytes, spec.k);
+    return failure();
+  }
+  return success();
+}
+
 LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
+  bool isMX = spec.isMicroscaled() && spec.a.scale == ScaleBlock::Row32;
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
-    if (isMicroscaled(operand->scale)) {
+    if (isMicroscaled(operand->scale) && !isMX) {
       reason = llvm::formatv(
           "expected {0} to have f32 scale factors per tensor, per "
           "row, per 1x128 or per 128x128",
@@ -230,6 +252,8 @@ LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
       return failure();
     }
   if (spec.b.isLifted() && failed(checkLifted(spec, reason)))
+    return failure();
+  if (isMX && failed(checkMicroscaled(spec, reason)))
     return failure();
   if (spec.hasAdjacentRows() && spec.a.major != Major::K) {
     reason = "expected K to be the innermost dimension of A with groups of "
@@ -302,6 +326,14 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
     return fail("expected columns of either product of a pair of packed "
                 "weights in 32s, but got {0}",
                 partCols);
+  if (spec.isMicroscaled() &&
+      (!swapped || config.getCols() > 64 || config.getSubtiles() != 1 ||
+       config.getSchedule() == GemmSchedule::PingPong))
+    return fail("expected swapped operands, up to 64 rows of A and 64 of B for "
+                "each consumer with factors of 32 of K, but got {0}",
+                config);
+  if (spec.isMicroscaled() && config.getSplitK() > spec.k / kRowBytes)
+    return fail("expected each part of K to have some, but got {0}", config);
   if (config.getOverlap() &&
       !canOverlapPromotion(spec, TileConfig::get(config)))
     return fail("expected promotion, and registers for a second set of "
@@ -409,9 +441,12 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetColScales =
       llvm::alignTo(offsetRowScales + stages * rowScaleStride,
                     colScalesInBulk ? kBulkTensorAlignment : int64_t(16));
+  offsetFactors = llvm::alignTo(offsetColScales + stages * colScaleStride, 16);
   // A full and an empty barrier for each stage; a word for the last block of a
   // split tile.
-  offsetBarriers = llvm::alignTo(offsetColScales + stages * colScaleStride, 8);
+  offsetBarriers = offsetFactors;
+  if (spec.isMicroscaled())
+    offsetBarriers += config.getConsumers() * kFactorBufferBytes;
   offsetGroups = offsetBarriers + stages * 16 + 16;
   sharedBytes =
       offsetGroups +

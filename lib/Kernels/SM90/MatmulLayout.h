@@ -93,6 +93,8 @@ struct MatmulLayout {
   bool factorsBefore = false;
   int64_t offsetRows, offsetCols, offsetStaging, offsetRowScales,
       offsetColScales, offsetBarriers, offsetGroups;
+  /// Those of 32 elements as bf16, of each consumer (kFactorBufferBytes).
+  int64_t offsetFactors = 0;
   int64_t sharedBytes;
   int64_t threads;
   /// Registers of a producer and of a consumer thread after setmaxnreg.
@@ -122,6 +124,13 @@ int64_t getFactorBoxes(int64_t factors);
 
 /// Bytes of the factors along K in a stage of the ring.
 int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);
+
+/// Bytes in which a consumer has the factors of 32 elements of two stages as
+/// bf16: up to 128 of each instruction.
+inline constexpr int64_t kFactorBufferBytes = 2 * (kRowBytes / 32) * 128 * 2;
+
+/// How many products of such elements are under way at once.
+inline int64_t getNumProductSets(int64_t cols) { return cols <= 32 ? 4 : 2; }
 
 /// The widest swizzle for rows of a tile of so many bytes that writes no more
 /// than a quarter of the tile twice; 0 if there is none.

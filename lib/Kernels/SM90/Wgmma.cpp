@@ -103,20 +103,25 @@ static Value complete(KernelBuilder &b, const OperandTile &tile, Value low) {
   return arith::OrIOp::create(b, b.widen(low), b.i64(high << 32));
 }
 
-Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
-                      Value accumulator, bool overwrite) {
+Value Wgmma::multiplyStep(KernelBuilder &b, Value aDescriptor,
+                          Value bDescriptor, Value accumulator, int64_t step,
+                          bool overwrite) {
   WgmmaInstruction instruction{cols, aTile.getElementType(),
                                bTile.getElementType(), aTile.isTransposed(),
                                bTile.isTransposed()};
-  for (int64_t i = 0, e = aTile.getBlockK() / aTile.getInstructionK(); i < e;
-       ++i) {
-    // Inside of a swizzle atom, K advances the start address.
-    Value a = advance(b, aDescriptor, i * aTile.getStepBytes());
-    Value otherB = advance(b, bDescriptor, i * bTile.getStepBytes());
-    accumulator = instruction.multiply(b, complete(b, aTile, a),
-                                       complete(b, bTile, otherB), accumulator,
-                                       overwrite && i == 0);
-  }
+  // Inside of a swizzle atom, K advances the start address.
+  Value a = advance(b, aDescriptor, step * aTile.getStepBytes());
+  Value otherB = advance(b, bDescriptor, step * bTile.getStepBytes());
+  return instruction.multiply(b, complete(b, aTile, a),
+                              complete(b, bTile, otherB), accumulator,
+                              overwrite);
+}
+
+Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
+                      Value accumulator, bool overwrite) {
+  for (int64_t step = 0; step < getNumSteps(); ++step)
+    accumulator = multiplyStep(b, aDescriptor, bDescriptor, accumulator, step,
+                               overwrite && step == 0);
   return accumulator;
 }
 

@@ -47,6 +47,12 @@ public:
   /// held.
   Value multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
                  Value accumulator, bool overwrite);
+  /// One instruction of those, the `step`-th.
+  Value multiplyStep(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
+                     Value accumulator, int64_t step, bool overwrite);
+  int64_t getNumSteps() const {
+    return aTile.getBlockK() / aTile.getInstructionK();
+  }
 
 private:
   int64_t cols;

@@ -5,10 +5,10 @@
 
 // CHECK-NOT: fp8_gpu.config
 
-!x = !fp8.scaled<256x1024xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-!w = !fp8.scaled<4x512x1024xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
+!x = !fp8.scaled<256x96xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!w = !fp8.scaled<4x512x96xf8E4M3FN, block = [1, 1, 32], scale = f8E8M0FNU>
 func.func @mxfp8(%x: !x, %w: !w, %offsets: tensor<5xi32>) -> tensor<256x512xbf16> {
-  // expected-remark @below {{no kernel: expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128}}
+  // expected-remark @below {{no kernel: expected K to be a multiple of 128, of which there is a word of factors, but got 96}}
   %0 = fp8.grouped_matmul %x, %w offsets(%offsets : tensor<5xi32>) : !x, !w -> tensor<256x512xbf16>
   return %0 : tensor<256x512xbf16>
 }

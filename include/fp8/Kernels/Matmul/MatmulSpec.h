@@ -275,7 +275,8 @@ struct MatmulSpec : KernelSpec {
   bool isBlocked() const {
     return isBlockedAlongK(a.scale) || isBlockedAlongK(b.scale);
   }
-  /// Whether tensor cores of Blackwell multiply the factors.
+  /// Whether tensor cores of Blackwell multiply the factors; Hopper's sum 32
+  /// elements, and threads multiply that.
   bool isMicroscaled() const {
     return a.scale == b.scale && fp8::isMicroscaled(a.scale);
   }

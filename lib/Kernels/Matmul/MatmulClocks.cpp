@@ -1,0 +1,48 @@
+//===- MatmulClocks.cpp - What matmuls are expected to take ---------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulClocks.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+std::optional<double> fp8::getExpectedClocks(Operation *op,
+                                             const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  const KernelGenerator *generator =
+      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
+                      : nullptr;
+  if (!generator)
+    return std::nullopt;
+  FailureOr<KernelConfigAttrInterface> config =
+      generator->select(*spec, target.attribute, unused);
+  if (failed(config))
+    return std::nullopt;
+  return generator->getCost(spec->withUsualExtents(), *config,
+                            target.attribute);
+}
+
+bool fp8::knowsRows(Operation *op) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  return succeeded(spec) && !ShapedType::isDynamic(spec->m);
+}
+
+double fp8::getDecodeClocks(ScaledType type, const KernelTarget &target) {
+  double elements = 1;
+  for (int64_t extent : type.getShape())
+    elements *= double(ShapedType::isDynamic(extent) ? MatmulSpec::kUsualExtent
+                                                     : extent);
+  double code = type.getElementType().getIntOrFloatBitWidth() / 8.0;
+  double bytes = elements * (code + 1.0 / double(type.getBlock().back()) + 2);
+  GPUTargetAttr gpu = target.attribute;
+  return bytes / double(gpu.getMemoryRate() * gpu.getMultiprocessors()) +
+         double(gpu.getLaunchTime() * gpu.getClock()) / 1000;
+}

@@ -1,0 +1,37 @@
+//===- MatmulClocks.h - What matmuls are expected to take -------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For decisions between several ways to compute the same product.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_MATMUL_MATMULCLOCKS_H
+#define FP8_LIB_KERNELS_MATMUL_MATMULCLOCKS_H
+
+#include "../TargetLookup.h"
+#include "fp8/IR/FP8Types.h"
+
+#include <optional>
+
+namespace mlir::fp8 {
+
+/// What a matmul, grouped or not, takes on the target, in clocks; nothing
+/// without a kernel.
+std::optional<double> getExpectedClocks(Operation *op,
+                                        const KernelTarget &target);
+
+/// Whether it shows at compile time how many rows of weights are multiplied
+/// with.
+bool knowsRows(Operation *op);
+
+/// Clocks that a pass takes which makes bf16 of codes in memory.
+double getDecodeClocks(ScaledType type, const KernelTarget &target);
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_MATMUL_MATMULCLOCKS_H
