@@ -197,6 +197,42 @@ class Models(unittest.TestCase):
         self.check(compiled(input_ids=ids).logits, expected, 1e-5)
         self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, window (4, 0) in f32",))
 
+    def generate(self, model, implementation, padding, **options):
+        """The scores of some tokens with a static cache."""
+        torch.compiler.reset()
+        found = copy_with(model, implementation).generate(
+            draw(3, 9), attention_mask=padding, do_sample=False, max_new_tokens=4, cache_implementation="static",
+            output_scores=True, return_dict_in_generate=True, pad_token_id=0, eos_token_id=None, **options)
+        return torch.stack(found.scores, 1)
+
+    def test_static_caches(self):
+        """Room behind the last key is not looked at, and no mask is."""
+        graphs = []
+
+        def compile(module, inputs, **others):
+            graphs.append(str(module.graph))
+            return module
+
+        config = transformers.CompileConfig(backend=compile, mode="default")
+        config._compile_all_devices = True
+        whole = torch.ones(3, 9, dtype=torch.long)
+        left = whole.clone()
+        left[0, :4] = left[2, :1] = 0
+        for kind, options in (("Llama", {}), ("Mistral", {"sliding_window": 5}),
+                              ("GptOss", {"num_local_experts": 2, "num_experts_per_tok": 2, "sliding_window": 5})):
+            for padding in whole, left:
+                with self.subTest(kind, padding=int(padding.sum())):
+                    model = make(kind, **options)
+                    expected = self.generate(model, "eager", padding, disable_compile=True)
+                    self.settings, graphs[:] = fp8.torch.register_attention(), []
+                    self.check(self.generate(model, "fp8", padding, disable_compile=True), expected, 1e-4)
+                    self.check(self.generate(model, "fp8", padding, compile_config=config), expected, 1e-4)
+                    self.assertEqual(self.settings.reasons, ())
+                    self.assertTrue(graphs)
+                    for graph in graphs:
+                        self.assertIn("cached_attention", graph)
+                        self.assertNotIn("scaled_dot_product_attention", graph)
+
     def test_other_names(self):
         first, second = (fp8.torch.register_attention(name) for name in ("fp8-first", "fp8-second"))
         copy_with(make("Llama"), "fp8-second")(input_ids=draw(1, 5))

@@ -1,6 +1,7 @@
 """Ranges of keys that queries see, as `fp8.attention` has them: of masks whose rows see keys beside each other, and of
 sequences that are packed one after the other."""
 
+import numpy
 import torch
 
 from fp8.torch.dense import make_dense
@@ -17,6 +18,21 @@ def _find(mask):
     first = torch.where(mask, number, keys + 1).amin(-1).to(torch.int32) - 1
     says_all = ((counts == 0) | (end - first == counts)).all()
     return torch.stack([end - counts, end], -1), says_all
+
+
+# Masks of so many elements are looked at by the host, which takes two copies where a GPU takes a dozen launches.
+_MOST_ON_HOST = 1 << 16
+
+
+def _find_on_host(mask):
+    """The same, by the host."""
+    seen = mask.cpu().numpy()
+    counts, keys = seen.sum(-1, dtype=numpy.int32), seen.shape[2]
+    if keys == 0:
+        return torch.from_numpy(numpy.stack([counts, counts], -1)).to(mask.device), True
+    end = numpy.where(counts, keys - seen[..., ::-1].argmax(-1), 0).astype(numpy.int32)
+    says_all = bool(((counts == 0) | (end - seen.argmax(-1) == counts)).all())
+    return torch.from_numpy(numpy.stack([end - counts, end], -1)).to(mask.device), says_all
 
 
 def find(mask, query):
@@ -38,7 +54,7 @@ def find(mask, query):
         for dim in range(2):
             if one.shape[dim] != 1 and one.stride(dim) == 0:
                 one = one.narrow(dim, 0, 1)
-        ranges, says_all = _find(one)
+        ranges, says_all = (_find_on_host if one.numel() <= _MOST_ON_HOST else _find)(one)
         kept = version, (ranges if bool(says_all) else None)
         mask._fp8_ranges = kept
     ranges = kept[1]

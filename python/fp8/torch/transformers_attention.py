@@ -5,7 +5,10 @@ import functools
 import torch
 
 from fp8.errors import UnsupportedError
-from fp8.torch import attention_calls
+from fp8.torch import attention_calls, key_ranges
+from fp8.torch.attention_programs import ELEMENTS
+from fp8.torch.cached_attention import attend_to_cache
+from fp8.torch.scaled_dot_product import scaled_dot_product_attention
 
 
 def _repeat(x, count):
@@ -32,6 +35,27 @@ def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, 
     return torch.matmul(p, value)
 
 
+def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks):
+    """Attention of queries that see the keys of their ranges, as those of a static cache do; None for what is PyTorch's."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+        return None
+    reason = attention_calls.find_reason(settings, query, key, value, None, dropout, scale)
+    if reason is not None:
+        attention_calls.note(settings.number, "{}", reason)
+        return None
+    if query.shape[2] == 1 and settings.format is None:
+        # One query sees what is left of a sequence: what else a cache has room for is not even looked at.
+        first, end = ranges[:, 0].unbind(-1)
+        y = attend_to_cache(query, key, value, end, starts=first, sinks=sinks, scale=scale)
+    else:
+        y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks,
+                                         format=settings.format, accumulate=settings.accumulate)
+    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{} in {}", query.shape[1],
+                               key.shape[1], query.shape[3], "" if sinks is None else ", sinks",
+                               settings.format or ELEMENTS[query.dtype])
+    return y
+
+
 def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, softcap=None,
              s_aux=None, position_bias=None, **others):
     """What transformers calls: the result as batches x positions x heads x columns, and None."""
@@ -39,7 +63,7 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = query.shape[2] > 1 and attention_mask is None and causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    window = getattr(attention_mask, "_fp8_window", None)
+    window, ranges = (getattr(attention_mask, name, None) for name in ("_fp8_window", "_fp8_key_ranges"))
     layer = getattr(key, "_fp8_layer", None)
     if layer is not None:
         y = None
@@ -57,6 +81,10 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
         attention_calls.note(settings.number, "a cap of scores")
         return compute_plainly()
     y = None
+    if ranges is not None and window is None and position_bias is None and others.get("cache") is None:
+        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux)
+        if y is not None:
+            return y.transpose(1, 2).contiguous(), None
     if position_bias is not None or others.get("cache") is not None:
         attention_calls.note(settings.number, "a bias of positions" if position_bias is not None else "pages")
     else:
@@ -79,14 +107,28 @@ def _see_all(attention_mask):
     return not torch.compiler.is_compiling() and attention_mask.device.type != "meta" and bool(attention_mask.all())
 
 
+def _find_ranges(mask):
+    """What the queries of a mask see, batches x queries x 2, if they see keys beside each other: where `generate` makes
+    a mask before it calls a model, for a cache with room behind the last key."""
+    if mask.dim() != 4 or mask.device.type == "meta":
+        return None
+    return key_ranges.find(mask, mask.new_empty((mask.shape[0], 1, mask.shape[2], 0)))
+
+
 def _make_mask(*arguments, **options):
     """The mask that transformers makes for PyTorch's function. One that is a window, and no more, says so as
-    `_fp8_window`: a view of it does not, and is a mask as others are."""
+    `_fp8_window`, and one of a static cache, whose queries see keys beside each other, as `_fp8_key_ranges`: a view of it
+    does not, and is a mask as others are."""
     from transformers.masking_utils import sdpa_mask
     mask = sdpa_mask(*arguments, **options)
     if mask is not None:
+        # `generate` makes it so, and what it then is says nothing more.
+        mask = mask.contiguous()
         # Layers only read it.
         mask._fp8_is_constant = True
+        ranges = _find_ranges(mask)
+        if ranges is not None:
+            mask._fp8_key_ranges = ranges
     if mask is None or arguments or not options.get("allow_is_causal_skip", True):
         return mask
     config, local = options.get("config"), options.get("local_size")
