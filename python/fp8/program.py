@@ -63,6 +63,16 @@ class Function:
             return None
         return _core.LayerCall(self._core, self._index, dtype, parameters)
 
+    def make_part_call(self, values, arguments, results):
+        """A _core.PartCall of tensors such as `values`, which it describes as that says; None where it does not
+        run on a GPU, or for others."""
+        if not self.runs_on_gpu or self.takes_state:
+            return None
+        try:
+            return _core.PartCall(self._core, self._index, values, arguments, results)
+        except ArgumentError:
+            return None
+
     def __repr__(self):
         def describe(infos):
             return ", ".join(

@@ -12,9 +12,6 @@
 #include "Errors.h"
 #include "Results.h"
 
-#include <algorithm>
-#include <cstring>
-
 using namespace fp8py;
 
 //===----------------------------------------------------------------------===//
@@ -23,37 +20,6 @@ using namespace fp8py;
 
 [[noreturn]] static void fail(const std::string &expected) {
   raise(FP8RT_ERROR_INVALID_ARGUMENT, "expected " + expected);
-}
-
-/// Copies sizes and strides, and lets the tensor have these.
-static void keepExtents(fp8c_tensor &tensor, std::vector<int64_t> &extents) {
-  extents.assign(tensor.sizes, tensor.sizes + tensor.rank);
-  if (tensor.strides)
-    extents.insert(extents.end(), tensor.strides, tensor.strides + tensor.rank);
-  tensor.sizes = extents.data();
-  if (tensor.strides)
-    tensor.strides = extents.data() + tensor.rank;
-}
-
-static char *getData(const fp8c_tensor &tensor) {
-  return static_cast<char *>(tensor.data) + tensor.byte_offset;
-}
-
-static bool isSameType(fp8c_dtype a, fp8c_dtype b) {
-  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
-
-static bool isSameDevice(fp8c_device a, fp8c_device b) {
-  return a.type == b.type && a.index == b.index;
-}
-
-/// Whether a tensor is what it was, but for what is in its memory.
-static bool isSameTensor(const fp8c_tensor &a, const fp8c_tensor &b) {
-  return getData(a) == getData(b) && a.rank == b.rank &&
-         isSameType(a.dtype, b.dtype) && isSameDevice(a.device, b.device) &&
-         std::equal(a.sizes, a.sizes + a.rank, b.sizes) &&
-         !a.strides == !b.strides &&
-         (!a.strides || std::equal(a.strides, a.strides + a.rank, b.strides));
 }
 
 LayerCall::LayerCall(const Program &program, uint32_t function,
@@ -80,15 +46,16 @@ LayerCall::LayerCall(const Program &program, uint32_t function,
     if (type.kind != ArrayType::Kind::ExchangeAPI || !type.isTorch)
       fail("parameters of PyTorch");
     api = type.api;
-    if (api->view(made.parameter.ptr(), &made.tensor) != 0 ||
-        api->view(made.given.ptr(), &made.argument) != 0)
+    fp8c_tensor tensor, argument;
+    if (api->view(made.parameter.ptr(), &tensor) != 0 ||
+        api->view(made.given.ptr(), &argument) != 0)
       throw nb::python_error();
-    if (getData(made.tensor) != getData(made.argument))
+    if (getData(tensor) != getData(argument))
       fail("arguments that are a layer's parameters");
-    keepExtents(made.tensor, made.extents);
-    keepExtents(made.argument, made.argumentExtents);
+    made.tensor = KeptTensor(tensor);
+    made.argument = KeptTensor(argument);
   }
-  device = parameters[0].tensor.device;
+  device = parameters[0].tensor.tensor.device;
   // Results of few rows are not kept for long.
   plan.mostWithResults = 256 << 10;
 }
@@ -103,7 +70,7 @@ bool LayerCall::isSame(const Parameter &parameter, nb::handle given) const {
     return false;
   fp8c_tensor tensor;
   if (api->view(parameter.parameter.ptr(), &tensor) == 0)
-    return isSameTensor(tensor, parameter.tensor);
+    return isSameTensor(tensor, parameter.tensor.tensor);
   PyErr_Clear();
   return false;
 }
@@ -161,7 +128,7 @@ nb::object LayerCall::call(nb::handle x, nb::handle given) {
   rows.strides = nullptr;
   std::vector<const fp8c_tensor *> arguments = {&rows};
   for (const Parameter &parameter : parameters)
-    arguments.push_back(&parameter.argument);
+    arguments.push_back(&parameter.argument.tensor);
   Framework framework;
   if (device.type == FP8C_CUDA)
     framework = {api, device.index};

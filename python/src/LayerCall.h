@@ -19,6 +19,7 @@
 #include "CallMemory.h"
 #include "DLPack.h"
 #include "Program.h"
+#include "TorchValues.h"
 
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ public:
   /// what the function takes for it, which lies in its memory.
   LayerCall(const Program &program, uint32_t function, nb::object dtype,
             nb::list parameters);
+  LayerCall(const LayerCall &) = delete;
 
   /// The result, with the leading sizes of x. None if this is not for `x`, or
   /// `parameters`, a dictionary by name, are not what they were.
@@ -42,8 +44,7 @@ private:
   struct Parameter {
     nb::object name, parameter, given;
     /// What the two are, with their sizes and strides.
-    fp8c_tensor tensor, argument;
-    std::vector<int64_t> extents, argumentExtents;
+    KeptTensor tensor, argument;
   };
 
   bool isFor(nb::handle x, const fp8c_tensor &tensor) const;

@@ -18,6 +18,7 @@
 #include "ForeignCall.h"
 #include "Job.h"
 #include "LayerCall.h"
+#include "PartCall.h"
 #include "PreparedCalls.h"
 #include "Program.h"
 #include "Results.h"
@@ -71,6 +72,7 @@ NB_MODULE(_core, module) {
   addCompiler(module);
   addForeignCalls(module);
   addLayerCalls(module);
+  addPartCalls(module);
   addPreparedCalls(module);
   module.def("get_devices", getDevices);
   module.def("get_driver_version", getDriverVersion);

@@ -11,82 +11,28 @@
 #include "Arrays.h"
 #include "Errors.h"
 #include "Results.h"
+#include "TorchValues.h"
 
 #include <nanobind/stl/vector.h>
 
 using namespace fp8py;
 
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Tensors of PyTorch, while a call lasts. None stays out.
-struct Values {
-  /// Whether all are such tensors, whose memory says all of them.
-  bool set(nb::list list);
-
-  size_t getNumRows() const {
-    return tensors[0].rank > 0 ? tensors[0].sizes[0] : 0;
-  }
-  uint32_t getType(size_t index) const {
-    if (index >= tensors.size())
-      return 0;
-    fp8c_dtype dtype = tensors[index].dtype;
-    return dtype.code << 24 | dtype.bits << 16 | dtype.lanes;
-  }
-
-  const ExchangeAPI *api = nullptr;
-  std::vector<fp8c_tensor> tensors;
-};
-} // namespace
-
-static bool isRowMajor(const fp8c_tensor &tensor) {
-  int64_t stride = 1;
-  for (int32_t i = tensor.rank; i-- > 0 && tensor.strides;
-       stride *= tensor.sizes[i])
-    if (tensor.sizes[i] != 1 && tensor.strides[i] != stride)
-      return false;
-  return true;
+static int64_t getNumRows(const TorchValues &values) {
+  const fp8c_tensor &first = values.tensors[0];
+  return first.rank > 0 ? first.sizes[0] : 0;
 }
 
-static bool isAligned(const fp8c_tensor &tensor) {
-  constexpr uintptr_t kBytes = 16;
-  auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
-  return address % kBytes == 0;
+static uint32_t getType(const TorchValues &values, size_t index) {
+  if (index >= values.tensors.size())
+    return 0;
+  fp8c_dtype dtype = values.tensors[index].dtype;
+  return dtype.code << 24 | dtype.bits << 16 | dtype.lanes;
 }
-
-bool Values::set(nb::list list) {
-  tensors.reserve(nb::len(list));
-  for (nb::handle value : list) {
-    tensors.emplace_back();
-    if (value.is_none())
-      continue;
-    const ArrayType &type = ArrayType::get(value);
-    if (type.kind != ArrayType::Kind::ExchangeAPI || !type.isTorch)
-      return false;
-    api = type.api;
-    if (api->view(value.ptr(), &tensors.back()) != 0) {
-      PyErr_Clear();
-      return false;
-    }
-    // Without memory it is empty, or its class has it elsewhere. One that
-    // kernels cannot read where it is gets copied by a call of another kind.
-    if (!tensors.back().data || !isAligned(tensors.back()) ||
-        !isRowMajor(tensors.back()) || isNegative(value, tensors.back().dtype))
-      return false;
-  }
-  return api && !isForwardMode();
-}
-
-//===----------------------------------------------------------------------===//
-// Calls
-//===----------------------------------------------------------------------===//
 
 void PreparedCalls::add(uint32_t kind, nb::list list, const Program &program,
                         uint32_t function, std::vector<uint32_t> order,
                         nb::object state) {
-  Values values;
+  TorchValues values;
   const fp8rt_program_function &called = program.getInfo().functions[function];
   if (!(called.flags & FP8RT_FUNCTION_TAKES_CONTEXT) || !values.set(list) ||
       order.size() != static_cast<size_t>(called.num_arguments))
@@ -105,16 +51,16 @@ void PreparedCalls::add(uint32_t kind, nb::list list, const Program &program,
                    std::move(state),
                    std::make_shared<MemoryPlan>()};
   functions.insert_or_assign(
-      Key(kind, values.getNumRows(), values.getType(0), values.getType(1)),
+      Key(kind, getNumRows(values), getType(values, 0), getType(values, 1)),
       std::move(made));
 }
 
 nb::object PreparedCalls::run(uint32_t kind, nb::list list, bool endsStep) {
-  Values values;
+  TorchValues values;
   if (!values.set(list))
     return nb::none();
   auto found = functions.find(
-      Key(kind, values.getNumRows(), values.getType(0), values.getType(1)));
+      Key(kind, getNumRows(values), getType(values, 0), getType(values, 1)));
   if (found == functions.end())
     return nb::none();
   const Function &called = found->second;

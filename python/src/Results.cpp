@@ -240,9 +240,10 @@ struct Batches : Share<VersionedTensor> {
     int64_t *sizes = extents.data(), *strides = sizes + numBatches + 1;
     const fp8c_tensor &from = shared->tensor;
     std::copy(batches, batches + numBatches, sizes);
-    sizes[numBatches] = from.sizes[1];
-    strides[numBatches] = from.strides ? from.strides[1] : 1;
-    int64_t stride = from.strides ? from.strides[0] : from.sizes[1];
+    bool isMatrix = from.rank > 1;
+    sizes[numBatches] = isMatrix ? from.sizes[1] : 1;
+    strides[numBatches] = isMatrix && from.strides ? from.strides[1] : 1;
+    int64_t stride = from.strides ? from.strides[0] : sizes[numBatches];
     for (int32_t i = numBatches; i-- > 0; stride *= sizes[i])
       strides[i] = stride;
     major = 1;

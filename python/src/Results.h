@@ -30,7 +30,8 @@ SharedTensor makeShared(fp8c_managed_tensor *result);
 nb::object makeArray(SharedTensor result, nb::handle prototype, void *stream);
 
 /// A result of rows as a tensor of a framework with other dimensions in place
-/// of that of the rows, `numBatches` of these `sizes`.
+/// of that of the rows, `numBatches` of these `sizes`. Numbers, one for each
+/// row, are rows of one element.
 nb::object makeBatches(SharedTensor rows, const ExchangeAPI &api,
                        const int64_t *sizes, int32_t numBatches);
 
