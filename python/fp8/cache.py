@@ -30,17 +30,17 @@ def get_directory():
     return Path(base) / "fp8" / "programs"
 
 
-class _Refusal(Exception):
+class Refusal(Exception):
     """Why something in a cache is not used."""
 
 
 def _check_owner(path, status, kind):
-    """Raises _Refusal for what somebody else has made, or can change."""
+    """Raises Refusal for what somebody else has made, or can change."""
     if status.st_uid != os.geteuid():
-        raise _Refusal(f"'{path}': expected a {kind} of user {os.geteuid()}, but got one of user "
+        raise Refusal(f"'{path}': expected a {kind} of user {os.geteuid()}, but got one of user "
                        f"{status.st_uid}")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _Refusal(f"'{path}': expected a {kind} that nobody else may write to, but got one of "
+        raise Refusal(f"'{path}': expected a {kind} that nobody else may write to, but got one of "
                        f"mode {stat.S_IMODE(status.st_mode):04o}")
 
 
@@ -54,8 +54,8 @@ def _is_private_group(group):
         set(found.gr_mem) <= {user.pw_name})
 
 
-def _check_directory(directory):
-    """Raises _Refusal unless a directory, or what there is of the way to it, is safe."""
+def check_directory(directory):
+    """Raises Refusal unless a directory, or what there is of the way to it, is safe."""
     path = Path(os.path.realpath(directory))
     if path.exists():
         _check_owner(path, os.stat(path), "directory")
@@ -65,23 +65,23 @@ def _check_directory(directory):
         except FileNotFoundError:
             continue  # The user's, when it is made.
         if status.st_uid not in (os.geteuid(), 0):
-            raise _Refusal(f"'{path}': expected it in folders of user {os.geteuid()} or root, but "
+            raise Refusal(f"'{path}': expected it in folders of user {os.geteuid()} or root, but "
                            f"'{folder}' is one of user {status.st_uid}")
         others = status.st_mode & stat.S_IWOTH or (
             status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid))
         if others and not status.st_mode & stat.S_ISVTX:
-            raise _Refusal(f"'{path}': expected it in folders that nobody else may write to, but "
+            raise Refusal(f"'{path}': expected it in folders that nobody else may write to, but "
                            f"'{folder}' is none")
 
 
-def _read(path):
-    """The bytes of a file of an entry; raises _Refusal, OSError."""
+def read(path):
+    """The bytes of a file of an entry; raises Refusal, OSError."""
     # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise _Refusal(f"'{path}': expected a regular file")
+            raise Refusal(f"'{path}': expected a regular file")
         _check_owner(path, status, "file")
         return file.read()
 
@@ -97,17 +97,33 @@ def clear(directory=None):
     shutil.rmtree(directory or get_directory(), ignore_errors=True)
 
 
-@functools.lru_cache(maxsize=None)
-def _describe_machine():
-    """The compiler, by the files that it is in, and the processor that it compiles for."""
+def _find_libraries(*names):
+    """The files whose names begin so that are loaded."""
     files = set()
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
             path = line.partition("/")[2] and "/" + line.partition("/")[2].rstrip("\n")
-            if os.path.basename(path).startswith(("libfp8", "libMLIR.so", "libLLVM.so", "_core.")):
+            if os.path.basename(path).startswith(names):
                 files.add(path)
+    return sorted(files)
+
+
+@functools.lru_cache(maxsize=None)
+def describe_compiler():
+    """The compiler, the same on each machine that has it: what is in its own files, and which LLVM it has."""
+    digest = hashlib.sha256()
+    for path in _find_libraries("libfp8c", "libfp8tools", "libfp8rt"):
+        digest.update(os.path.basename(path).encode() + Path(path).read_bytes())
+    for path in _find_libraries("libMLIR.so", "libLLVM.so"):
+        digest.update(f"{os.path.basename(path)} {os.stat(path).st_size}".encode())
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=None)
+def _describe_machine():
+    """The compiler, by the files that it is in, and the processor that it compiles for."""
     compiler = []
-    for path in sorted(files):
+    for path in _find_libraries("libfp8", "libMLIR.so", "libLLVM.so", "_core."):
         status = os.stat(path)
         compiler.append((os.path.basename(path), status.st_size, status.st_mtime_ns))
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
@@ -115,11 +131,13 @@ def _describe_machine():
     return [compiler, cpu, platform.machine(), shutil.which("ptxas"), os.environ.get("CUDA_HOME")]
 
 
-def _make_key(text, name, options):
+def make_key(text, name, options, machine=None):
+    """What a program is called by: `machine` is what of this one it depends on. Raises OSError for a file
+    that an option names, and that cannot be read."""
     digest = hashlib.sha256()
     files = {key for key, value, _ in _core.get_options() if value == "FILE"}
     # The emulator runs kernels as PTX.
-    described = [_describe_machine(), name, os.environ.get("FP8_CUDA_DRIVER")]
+    described = [machine, name, os.environ.get("FP8_CUDA_DRIVER")]
     for key, value in options:
         described.append((key, value))
         paths = [value] if key in files else []
@@ -134,8 +152,19 @@ def _make_key(text, name, options):
     return digest.hexdigest()
 
 
+def writes_files(options):
+    """Whether a compilation has another result than its program: a file, or slots that belong to this process."""
+    return any(key in ("fusion-report", "stats", "tune") for key, _ in options)
+
+
 class Entry:
     """Where a program is, or will be."""
+
+    @property
+    def path(self):
+        """Its file, or None where there is none."""
+        path = self._path / "program.so"
+        return path if not self._is_refused and path.exists() else None
 
     def __init__(self, path):
         self._path = path
@@ -149,12 +178,12 @@ class Entry:
             return None  # Nothing is there, or can be.
         try:
             _check_owner(self._path, status, "directory")
-            notes = json.loads(_read(self._path / "notes.json"))
+            notes = json.loads(read(self._path / "notes.json"))
             code = self._path / "program.so"
-            if hashlib.sha256(_read(code)).hexdigest() != notes["checksum"]:
+            if hashlib.sha256(read(code)).hexdigest() != notes["checksum"]:
                 raise ValueError
             return _core.load_program(str(code)), notes["remarks"], notes["diagnostics"]
-        except _Refusal as refusal:
+        except Refusal as refusal:
             _warn(str(refusal))
             self._is_refused = True
             return None
@@ -203,11 +232,11 @@ def find(cache, text, name, options):
         return None
     directory = get_directory() if cache is True else _get_path(cache)
     try:
-        if any(key in ("fusion-report", "stats", "tune") for key, _ in options):
-            return None  # It writes a file; or slots that belong to this process.
-        _check_directory(directory)
-        return Entry(directory / _make_key(text, name, options))
-    except _Refusal as refusal:
+        if writes_files(options):
+            return None
+        check_directory(directory)
+        return Entry(directory / make_key(text, name, options, _describe_machine()))
+    except Refusal as refusal:
         _warn(str(refusal))
         return None
     except OSError:

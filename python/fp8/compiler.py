@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from fp8 import _core, cache as caches, files
+from fp8 import _core, cache as caches, files, programs
 from fp8.errors import ArgumentError, Error, make_diagnostics, make_error, shorten
 from fp8.program import Program
 from fp8.recipes import get_text
@@ -17,7 +17,7 @@ _line = threading.Lock()  # Who has it says progress on the terminal.
 _TARGETS = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 
 
-def _find_default():
+def find_default():
     """The target of the first GPU if there is one that is known, else "cpu"; and its name."""
     try:
         devices = _core.get_devices()
@@ -29,7 +29,7 @@ def _find_default():
 
 def get_default_target():
     """The target of the first GPU if there is one that is known, else "cpu"."""
-    return _find_default()[0]
+    return find_default()[0]
 
 
 class _Progress:
@@ -82,7 +82,7 @@ def _write_option(value):
 def _make_options(recipe, target, options):
     name = ""
     if target == "auto":
-        target, name = _find_default()
+        target, name = find_default()
     pairs = [("recipe", get_text(recipe)), ("target", target)]
     if name and target != "cpu" and options.get("machine") is None:
         pairs.append(("machine", f"device:{name}"))
@@ -123,17 +123,32 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
     """
     text, name = _read(source)
     pairs = _make_options(recipe, target, options)
-    entry = caches.find(cache, text, name, pairs)
-    if entry is not None:
-        found = entry.load()
-        if found is not None:
-            core, remarks, diagnostics = found
-            return Program(core, make_remarks(remarks), make_diagnostics(diagnostics))
-    core, remarks, diagnostics = _run(
-        name, lambda progress: _core.compile(text, name, pairs, progress))
-    if entry is not None:
-        entry.save(core, remarks, diagnostics)
+    core, remarks, diagnostics = _find(text, name, pairs, cache)
     return Program(core, make_remarks(remarks), make_diagnostics(diagnostics))
+
+
+def _find(text, name, pairs, cache):
+    """What fp8._core has of a program: beside a checkpoint, in the cache, or compiled."""
+    key = None
+    if cache not in (False, None) and not caches.writes_files(pairs):
+        try:
+            key = caches.make_key(text, name, pairs)
+        except OSError:
+            pass  # A file that cannot be read: the compiler says so.
+    found = programs.find(key)
+    if found is not None:
+        programs.keep(key, programs.get_place(key), pairs)
+        return found
+    entry = caches.find(cache, text, name, pairs)
+    found = None if entry is None else entry.load()
+    if found is None:
+        programs.note()
+        found = _run(name, lambda progress: _core.compile(text, name, pairs, progress))
+        if entry is not None:
+            entry.save(*found)
+    if entry is not None and key is not None and entry.path is not None:
+        programs.keep(key, entry.path, pairs)
+    return found
 
 
 def emit(source, kind="mlir", recipe=None, *, target="auto", **options):

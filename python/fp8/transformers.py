@@ -23,7 +23,7 @@ from transformers import TrainerCallback  # noqa: E402
 from transformers.quantizers import auto, base  # noqa: E402
 from transformers.utils.quantization_config import QuantizationConfigMixin  # noqa: E402
 
-from fp8 import _core, compiler  # noqa: E402
+from fp8 import _core, compiler, programs  # noqa: E402
 from fp8.errors import ArgumentError, Error, MismatchError, UnsupportedError  # noqa: E402
 from fp8.recipes import get_text  # noqa: E402
 from fp8.torch import inference, modules, schemes, steps  # noqa: E402
@@ -123,6 +123,8 @@ class FP8Quantizer(base.HfQuantizer):
         config = self.quantization_config
         if not self.pre_quantized or config.training:
             return
+        for folder in {os.path.dirname(path) for path in checkpoint_files or ()}:
+            programs.attach_own(folder)
         saved = _list_tensors(checkpoint_files)
         replacements = {}
         for group in config.layers:

@@ -26,7 +26,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "KeyValueCache": 
          "load_pretrained": "pretrained", "load_quantized": "checkpoints", "make_cache": "transformers_cache",
          "packed_attention": "packed_sequences", "precompute_scales": "sharded", "prepare": "ready",
          "quantize_for_inference": "inference", "register_attention": "transformers_attention",
-         "report": "inference", "save_quantized": "checkpoints",
+         "report": "inference", "save_programs": "ready", "save_quantized": "checkpoints",
          "scaled_dot_product_attention": "scaled_dot_product", "share_amaxes": "shared_amaxes",
          "use_attention": "autocasting"}
 
@@ -34,7 +34,7 @@ __all__ = ["Attention", "Backend", "KeyValueCache", "Linear", "Part", "Quantized
            "accumulate", "accumulated", "attend_to_cache", "autocast", "compile_fp8", "convert_from_fp8",
            "convert_to_fp8_training", "end_step", "explain", "gather_in_fp8", "load_pretrained",
            "load_quantized", "make_cache", "make_states", "packed_attention", "precompute_scales", "prepare",
-           "quantize_for_inference", "register_attention", "report", "save_quantized",
+           "quantize_for_inference", "register_attention", "report", "save_programs", "save_quantized",
            "scaled_dot_product_attention", "share_amaxes", "summarize", "use_attention"]
 
 

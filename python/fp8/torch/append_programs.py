@@ -2,7 +2,7 @@
 
 import functools
 
-import fp8
+from fp8.torch import expected
 from fp8.torch.attention_programs import FORMATS
 
 _LARGEST = {"e4m3": 448.0, "e5m2": 57344.0}
@@ -78,4 +78,6 @@ def write(element, heads, columns, format_):
 @functools.lru_cache(maxsize=64)
 def get_append(element, heads, columns, format_, target):
     """What it is, compiled once."""
-    return fp8.compile(write(element, heads, columns, format_), target=target).functions["append"]
+    return expected.compile(
+        lambda: f"appending {element} of {heads} heads and {columns[0]} columns to a cache in {format_ or element}",
+        [("append", heads, columns)], write(element, heads, columns, format_), target=target).functions["append"]

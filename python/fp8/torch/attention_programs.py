@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-import fp8
+from fp8.torch import expected
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 MASKS = {torch.bool: "i1", **ELEMENTS}
@@ -258,11 +258,22 @@ def get_dequantize(element, format_, dim, target):
             f"  %scaled = fp8.assemble %codes, %factor : {codes}, {one} -> {scaled}\n"
             f"  %numbers = fp8.dequantize %scaled : {scaled} -> {result}\n"
             f"  return %numbers : {result}\n}}\n")
-    return fp8.compile(text, target=target).functions["dequantize"]
+    return expected.compile(lambda: f"numbers of {format_} of {dim} columns", [("attention", dim)], text,
+                            target=target).functions["dequantize"]
 
 
 @functools.lru_cache(maxsize=256)
 def get_function(shape, target):
     """What computes it, compiled once."""
     text = write_cached(shape) if shape.cache else write(shape)
-    return fp8.compile(text, target=target).functions["attention"]
+    return expected.compile(lambda: _describe(shape), [("attention", shape.heads, shape.dim)], text,
+                            target=target).functions["attention"]
+
+
+def _describe(shape):
+    """What a program is of, for a warning."""
+    queries = "any number of" if shape.queries is None else shape.queries
+    cache = "" if shape.cache is None else f", a cache in {shape.cache.format or shape.element}"
+    mask = ", a mask" * (shape.mask is not None) + ", ranges of keys" * shape.ranges + ", sinks" * shape.sinks
+    return (f"attention of {shape.heads} heads over {shape.heads_of_k} of {shape.dim} columns, {queries} queries in "
+            f"{shape.format or shape.element}{cache}{mask}")

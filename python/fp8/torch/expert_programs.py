@@ -7,8 +7,7 @@ from collections import namedtuple
 
 import torch
 
-import fp8
-from fp8.torch import operations, program_text, schemes
+from fp8.torch import expected, operations, program_text, schemes
 from fp8.torch.dense import make_dense
 from fp8.torch.schemes import ELEMENTS, Scheme
 
@@ -133,7 +132,9 @@ def write(shapes, gate, element, rows):
 def compile(shapes, gate, element, rows, target):
     """The fp8.Function of `write`'s program."""
     options = Scheme.read(shapes[0].scheme).options
-    return fp8.compile(write(shapes, gate, element, rows), target=target, **options).functions[FUNCTION]
+    return expected.compile(
+        lambda: f"experts of {shapes[0].k} inputs for {'any number of' if rows is None else rows} rows of {element}",
+        [("experts", shapes)], write(shapes, gate, element, rows), target=target, **options).functions[FUNCTION]
 
 
 def _gather(shape, tensors, bias, owners, rows):

@@ -13,7 +13,7 @@ import torch
 from torch.fx.passes.tools_common import stable_topological_sort
 
 import fp8
-from fp8.torch import fused_groups, fused_text, graphs, merged_linears, quantized_linear
+from fp8.torch import expected, fused_groups, fused_text, graphs, merged_linears, quantized_linear
 from fp8.torch.dense import make_dense
 from fp8.torch.extraction import Partition
 
@@ -57,11 +57,14 @@ class FusedPart:
             else:
                 node, kind = argument
                 self._values.append((numbers[node], kind))
+        # What of a model it is of: layers that fp8.torch.prepare may know.
+        self.kinds = {("layer", scheme, *placeholders[layer[0]].meta["val"].shape)
+                      for layers, _, scheme in self._products for layer in layers}
         self._shapes = [_find_shape(output, placeholders, kinds)
                         for output in next(iter(reversed(self.module.graph.nodes))).args[0]]
 
     def compile(self, target):
-        self.program = _compile(*self.source, target)
+        self.program = _compile(self, target)
         self._function = self.program.functions[fused_text.FUNCTION]
 
     def __call__(self, *arguments):
@@ -79,6 +82,23 @@ class FusedPart:
         return tuple(
             result.view(*(arguments[shape.argument].shape[:-1] if shape.argument is not None else shape.sizes),
                         shape.width) for shape, result in zip(self._shapes, results))
+
+    def prepare(self, arguments, places):
+        """What calls like this one are in C, from the tensors of the operation to its results, or None:
+        `places` are the arguments' numbers among those tensors, None of numbers."""
+        stored = self._arrange(arguments) if self._function.runs_on_gpu else None
+        if stored is None:
+            return None
+        given = [(places[number], kind) for number, kind in self._values]
+        values = iter(stored)
+        for layers, biases, scheme in self._products:
+            names = zip(*layers, strict=True)
+            given += [([places[number] for number in own], next(values)) for own in names]
+            if biases:
+                given.append(([places[number] for number in biases], next(values)))
+        return self._function.make_part_call(
+            [value for value, place in zip(arguments, places) if place is not None], given,
+            [(None if shape.argument is None else places[shape.argument], list(shape.sizes)) for shape in self._shapes])
 
     def _arrange(self, arguments):
         """The stored tensors as the program takes them, or None where they lie otherwise."""
@@ -105,11 +125,13 @@ def _flatten(value, kind):
 _programs = {}
 
 
-def _compile(text, invariant, target):
+def _compile(part, target):
     """A program; equal layers have the same text."""
+    text, invariant = part.source
     key = text, invariant, target
     if key not in _programs:
-        _programs[key] = fp8.compile(text, target=target, **({"invariant": True} if invariant else {}))
+        _programs[key] = expected.compile(lambda: f"the part {part.name} of torch.compile's graph", part.kinds, text,
+                                          target=target, **({"invariant": True} if invariant else {}))
     return _programs[key]
 
 
@@ -186,7 +208,7 @@ def fuse(name, module, names, target):
             made.append((ordered, FusedPart(f"{name}.fused{number}", Partition(module, ordered, False), rows)))
         except Unfused as reason:
             reasons.update((node, str(reason)) for node in own)
-    errors = _compile_all({part.source for _, part in made}, target)
+    errors = _compile_all({part.source: part for _, part in made}, target)
     for ordered, part in made:
         own = [node for node in ordered if fused_groups.is_product(node)]
         if part.source in errors:
@@ -206,16 +228,16 @@ def fuse(name, module, names, target):
     return result
 
 
-def _compile_all(sources, target):
-    """Compiles several at a time. Returns the errors of those that could not be, by their source."""
+def _compile_all(parts, target):
+    """Compiles several at a time, by their sources. Returns the errors of those that could not be."""
     errors = {}
 
     def compile(source):
         try:
-            _compile(*source, target)
+            _compile(parts[source], target)
         except fp8.CompileError as error:
             errors[source] = str(error).splitlines()[0]
 
     with ThreadPoolExecutor(_MOST_THREADS) as pool:
-        list(pool.map(compile, sources))
+        list(pool.map(compile, parts))
     return errors

@@ -8,10 +8,9 @@ the program computes the weight's values for the product, which nobody keeps.
 
 import functools
 
-import fp8
 from fp8 import casts
 from fp8.formats import E2M1, E4M3, E8M0, F32
-from fp8.torch import packed
+from fp8.torch import expected, packed
 from fp8.torch.schemes import Scheme
 
 FUNCTION = "input_gradient"
@@ -36,7 +35,7 @@ def compile_gradient(scheme, n, k, element, target):
     dy's type, M x K. `scheme` is the str of one."""
     known = Scheme.read(scheme)
     text = write_gradient(known, n, k, element)
-    return fp8.compile(text, target=target, **known.options).functions[FUNCTION]
+    return expected.compile(None, (), text, target=target, **known.options).functions[FUNCTION]
 
 
 def select(scheme, tensors):

@@ -8,6 +8,7 @@ import torch
 
 import fp8
 from fp8.errors import ArgumentError
+from fp8.torch import expected
 
 
 class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight is_transposed",
@@ -231,7 +232,7 @@ def compile_shape(shape, recipe, target, **options):
     """The program of a Shape, as layers have it; options of fp8.compile."""
     # What a model keeps is less than in high precision already, and what one layer needs beside
     # it meanwhile counts for little.
-    return fp8.compile(shape.write(), recipe, target=target, **{"keep_peak": False, **options})
+    return expected.compile(None, (), shape.write(), recipe=recipe, target=target, **{"keep_peak": False, **options})
 
 
 class Programs:

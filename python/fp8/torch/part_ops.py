@@ -17,11 +17,12 @@ class Call:
     """A part as an operation: what runs it, and what its results are like.
 
     `run` is called with the arguments of `module`, a torch.fx.GraphModule that computes the same
-    with PyTorch, and returns its results, contiguous tensors that are memory of their own.
+    with PyTorch, and returns its results, contiguous tensors that are memory of their own. Its `prepare`,
+    if it has one, makes what later calls are (FusedPart.prepare).
     """
 
     def __init__(self, name, run, module):
-        self._run = run
+        self._run, self._prepared = run, None
         self._module = module
         self._are_sizes = [not isinstance(node.meta["val"], torch.Tensor)
                            for node in module.graph.nodes if node.op == "placeholder"]
@@ -41,7 +42,17 @@ class Call:
         return both
 
     def run(self, tensors, sizes):
-        return list(self._run(*self._merge(tensors, sizes)))
+        if self._prepared is not None:
+            results = self._prepared.call(tensors)
+            if results is not None:
+                return results
+        arguments = self._merge(tensors, sizes)
+        results = list(self._run(*arguments))
+        prepare = getattr(self._run, "prepare", None)
+        if prepare is not None:
+            numbers = itertools.count()
+            self._prepared = prepare(arguments, [None if is_size else next(numbers) for is_size in self._are_sizes])
+        return results
 
     def infer(self, tensors, sizes):
         """Tensors such as the results are, without values: of fake arguments."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from fp8 import programs
 from fp8.errors import FileError, UnsupportedError
 from fp8.torch import checkpoints
 
@@ -40,6 +41,7 @@ def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations
         warnings.filterwarnings("ignore", message=".*no checkpoint has such buffers")
         model = checkpoints.load_quantized(model, directory, strict, activations, device, invariant)
     _compute_buffers(model, device)
+    programs.attach_own(directory)
     return model.eval()
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import input_gradient, operations, packed, schemes
+from fp8.torch import expected, input_gradient, operations, packed, schemes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
@@ -197,6 +197,7 @@ def expect_linear(*key):
     schemes.compile_linear(*key)
     _expected.add(key)
     _prepared.add(key[:3])
+    expected.add(("layer", *key[:3]))
 
 
 def _find_function(*key):

@@ -1,6 +1,12 @@
 """Compiling what a model needs before it is called.
 
     fp8.torch.prepare(model, rows=[1, 32, 4096])
+
+Beside a checkpoint it can be kept, compiled:
+
+    fp8.torch.prepare(model, calls=[lambda: compiled(tokens)])
+    fp8.torch.save_programs("checkpoint")
+    fp8.torch.prepare(model, programs="checkpoint")     # In another process.
 """
 
 import functools
@@ -12,17 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from fp8 import programs as saved
 from fp8.errors import ArgumentError
-from fp8.torch import converted, expert_programs, input_gradient, linear_programs, modules, schemes
+from fp8.torch import converted, expected, expert_programs, input_gradient, linear_programs, modules, schemes
 from fp8.torch.experts import QuantizedExperts
 from fp8.torch.quantized_linear import QuantizedLinear, expect_linear
 
-# How many programs there are now for a model's layers, what took `seconds`, and why some `left`
-# layers compile when they are called, by name.
-Prepared = namedtuple("Prepared", "programs seconds left")
+# How many programs there are now for a model's layers, what took `seconds`, why some `left`
+# layers compile when they are called, by name, and how many programs were compiled, by layers and by
+# calls, and not found on disk.
+Prepared = namedtuple("Prepared", "programs seconds left compiled")
 
 
-def prepare(model, rows=(), dtype=None, device=None, workers=None):
+def prepare(model, rows=(), dtype=None, device=None, workers=None, calls=(), programs=None):
     """Compiles the programs of a model's layers, in parallel, or takes them from the cache. A call
     that compiles another one for such a layer is a warning, which says for what.
 
@@ -31,10 +39,18 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None):
       have one program for all, and experts on a GPU some for few;
     - dtype: of activations; by default torch.autocast's, or that of the model's parameters;
     - device: where it will be called, by default where its parameters are;
-    - workers: how many programs are compiled at a time, by default one for each processor.
+    - workers: how many programs are compiled at a time, by default one for each processor;
+    - calls: functions that call the model as it will be called, without arguments. What only a call
+      shows is compiled by them: parts of torch.compile's graphs, attention, what a cache appends. A
+      later call that compiles such a thing is a warning, too;
+    - programs: a checkpoint's directory, whose programs (`save_programs`) are taken in place of
+      compiling. They are code that runs: of anybody's whom the caller trusts.
 
-    Returns a Prepared. Raises ArgumentError for what is no model with such layers, CompileError.
+    Returns a Prepared. Raises ArgumentError for what is no model with such layers, CompileError, and
+    FileError for programs that are not there or were changed.
     """
+    if not all(map(callable, calls)):
+        raise ArgumentError(f"expected calls to be functions, but got {calls!r}")
     if not isinstance(model, torch.nn.Module):
         raise ArgumentError(f"expected a module, but got {type(model).__name__}")
     rows = [rows] if rows is None or isinstance(rows, int) else list(rows)
@@ -63,12 +79,26 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None):
     if not jobs and not left:
         raise ArgumentError("expected a model with layers in FP8, but got none")
     start = time.perf_counter()
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        for future in [pool.submit(job) for job in jobs.values()]:
-            future.result()
+    if programs is not None:
+        saved.attach(programs, trusts=True)
+    with expected.preparing() as count_compiled:
+        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            for future in [pool.submit(job) for job in jobs.values()]:
+                future.result()
+        for call in calls:
+            call()
+        compiled = count_compiled()
     if left:
         warnings.warn(f"fp8: compiled when they are called: {_name(left)}", stacklevel=2)
-    return Prepared(len(jobs), time.perf_counter() - start, left)
+    return Prepared(len(jobs), time.perf_counter() - start, left, compiled)
+
+
+def save_programs(directory):
+    """Keeps all that this process has compiled, or found in the cache, beside a checkpoint, as
+    `fp8_programs`. `prepare(model, programs=directory)` takes it from there, as do `load_pretrained`, and
+    from_pretrained of transformers with fp8.transformers, where the same user has written it: for the same
+    compiler and GPU. Returns how many programs that are. Raises FileError."""
+    return saved.save(directory)
 
 
 def _name(left):

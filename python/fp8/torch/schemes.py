@@ -15,7 +15,7 @@ import fp8
 from fp8 import casts, recipes
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.formats import E2M1, E4M3
-from fp8.torch import packed, program_text
+from fp8.torch import expected, packed, program_text
 from fp8.torch.dense import make_dense
 
 # By the names that safetensors files have for them, and the elements of programs.
@@ -280,7 +280,7 @@ def compile_linear(scheme, n, k, element, bias, target):
     and `bias` are types of MLIR, `bias` None for none."""
     known = Scheme.read(scheme)
     text = write_linear(known, n, k, element, bias)
-    return fp8.compile(text, target=target, **known.options).functions[FUNCTION]
+    return expected.compile(None, (), text, target=target, **known.options).functions[FUNCTION]
 
 
 def write_linear(scheme, n, k, element, bias):
