@@ -2,7 +2,8 @@
 transformers' generate, for layers of Llama 3 8B of random weights.
 
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
-compiles its forward; ways that end in "-fused" by the backend "fp8", all others by Inductor. Each
+compiles its forward; ways with "-fused" by the backend "fp8", all others by Inductor, and those with
+"-attention" with attn_implementation="fp8". Each
 way is a process of its own (turns.py); its tokens per second are those of the median of ROUNDS
 calls, after one, of `generate` as Python calls it. Needs a GPU, but for --small.
 
@@ -23,7 +24,8 @@ import torch
 import turns
 
 ROUNDS, PROMPT = 5, 128
-WAYS = "bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused"
+WAYS = ("bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused", "rowwise-attention",
+        "rowwise-fused-attention", "block-fused-attention")
 
 
 def make(is_small, layers=8):
@@ -47,12 +49,15 @@ def run_way(way, cache, args, wait):
     model = make(args.small, args.layers)
     if way != "bf16":
         import fp8.torch
-        model = fp8.torch.quantize_for_inference(model, way.removesuffix("-fused"))
+        model = fp8.torch.quantize_for_inference(model, way.partition("-")[0])
+        if way.endswith("-attention"):
+            settings = fp8.torch.register_attention()
+            model.set_attn_implementation("fp8")
     device = next(model.parameters()).device
     options = {"do_sample": False, "max_new_tokens": args.tokens, "min_new_tokens": args.tokens}
     if cache == "static":
         options["cache_implementation"] = "static"
-        if way.endswith("-fused"):
+        if "-fused" in way:
             import transformers
             options["compile_config"] = transformers.CompileConfig(backend="fp8")
 
@@ -72,6 +77,8 @@ def run_way(way, cache, args, wait):
         call(batch)
         times = [call(batch) for _ in range(ROUNDS)]
         record[f"batch {batch}"] = batch * args.tokens / statistics.median(times)
+        if way.endswith("-attention"):
+            record["attention"] = [settings.taken, settings.reasons]
         if not args.small:
             record[f"batch {batch} kernels"] = count_kernels(lambda: call(batch), args.tokens)
     return record

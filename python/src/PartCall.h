@@ -48,7 +48,7 @@ private:
   struct Argument {
     Kind kind;
     size_t number = 0;
-    /// Of stored tensors: what the function takes, which is kept.
+    /// What the function takes for stored tensors, which is kept.
     KeptTensor tensor;
     nb::object owner;
   };

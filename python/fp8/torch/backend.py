@@ -1,9 +1,11 @@
 """The backend of torch.compile."""
 
 import functools
+from collections import Counter
 
 import torch
 import torch._inductor
+from torch._dynamo.utils import counters
 from torch._functorch import config as functorch_config
 from torch._inductor import compile_fx
 
@@ -60,6 +62,25 @@ def _hold(call, owner, inputs):
     return held
 
 
+def _divide_options(options):
+    """Those of fp8.compile, and those of Inductor, which it has beside."""
+    ours = {key for key, _, _ in fp8.get_options()}
+    theirs = set(torch._inductor.list_options())
+    inductor = {key: value for key, value in options.items()
+                if key in theirs and key.replace("_", "-") not in ours}
+    return {key: value for key, value in options.items() if key not in inductor}, inductor
+
+
+def _get_mode_options(mode):
+    """Raises ArgumentError for a mode that there is not."""
+    if mode is None:
+        return {}
+    modes = torch._inductor.list_mode_options()
+    if mode not in modes:
+        raise ArgumentError(f"expected mode to be one of {', '.join(modes)}, but got {mode!r}")
+    return modes[mode]
+
+
 class Backend:
     """Compiles what torch.compile captures: `torch.compile(model, backend=Backend(recipe))`.
 
@@ -78,7 +99,8 @@ class Backend:
       option `invariant`, which computes any number of rows alike;
     - rest: what runs all else, "inductor", as without us, or "eager", operation by operation,
       which takes no compiler for C++ on a CPU;
-    - mode: of torch.compile, such as "reduce-overhead";
+    - mode: of torch.compile, such as "reduce-overhead"; options of Inductor, such as
+      `{"triton.cudagraphs": True}`, may stand beside ours;
     - attention: what computes calls of torch.nn.functional.scaled_dot_product_attention, forward and
       backward: "torch", Inductor as without us; "fp8", our kernel where there is one; "auto", that
       where it is expected to be no slower; or an Attention, with a format. None is "torch", or with
@@ -95,6 +117,7 @@ class Backend:
 
     def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=None,
                  rest="inductor", mode=None, attention=None, **options):
+        options, inductor = _divide_options(options)
         self.recipe, self.target, self.options = recipe, target, options
         only_faster = settle_only_faster(only_faster, options)
         self._cache_weights, self._only_faster = cache_weights, only_faster is not False
@@ -107,8 +130,9 @@ class Backend:
         self.attention, self._chooses_attention = attention_graphs.make(attention, recipe)
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
         self.fused = []
-        self._config = torch._inductor.list_mode_options(mode) if mode else None
+        self._config = {**_get_mode_options(mode), **inductor} or None
         self._replays = bool(self._config and self._config.get("triton.cudagraphs"))
+        self._breaks_before = Counter(counters["graph_break"])
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
         self._graphs, self._ends_steps = 0, True
 
@@ -208,10 +232,17 @@ class Backend:
         """What was decided of each matrix product, of all parts."""
         return tuple(self._remarks)
 
+    @property
+    def breaks(self):
+        """Why graphs ended early since it was made, and how often: nothing is compiled across such a place."""
+        return dict(Counter(counters["graph_break"]) - self._breaks_before)
+
     def explain(self):
-        """Prints each matrix product: what runs it, and why it is not in FP8; and which operations
-        are Inductor's."""
+        """Prints each matrix product: what runs it, and why it is not in FP8; where graphs end early; and which
+        operations are Inductor's."""
         print(explain_remarks(self.remarks))
+        for reason, count in self.breaks.items():
+            print(f"{count} graph break{'s' * (count > 1)}: {reason.strip().splitlines()[0]}")
         for text in self.attention.taken if self.attention is not None else ():
             print(f"attention of {text}: fp8.attention")
         for line in dict.fromkeys(self.left):
