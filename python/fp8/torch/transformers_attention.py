@@ -35,7 +35,7 @@ def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, 
     return torch.matmul(p, value)
 
 
-def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks):
+def _attend_to_ranges(settings, query, key, value, ranges, ends, dropout, scale, sinks):
     """Attention of queries that see the keys of their ranges, as those of a static cache do; None for what is PyTorch's."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
         return None
@@ -45,8 +45,7 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
         return None
     if query.shape[2] == 1 and settings.format is None:
         # One query sees what is left of a sequence: what else a cache has room for is not even looked at.
-        first, end = ranges[:, 0].unbind(-1)
-        y = attend_to_cache(query, key, value, end, starts=first, sinks=sinks, scale=scale)
+        y = attend_to_cache(query, key, value, ends[1], starts=ends[0], sinks=sinks, scale=scale)
     else:
         y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks,
                                          format=settings.format, accumulate=settings.accumulate)
@@ -64,6 +63,7 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     causal = query.shape[2] > 1 and attention_mask is None and causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     window, ranges = (getattr(attention_mask, name, None) for name in ("_fp8_window", "_fp8_key_ranges"))
+    ends = getattr(attention_mask, "_fp8_key_starts", None), getattr(attention_mask, "_fp8_key_lengths", None)
     layer = getattr(key, "_fp8_layer", None)
     if layer is not None:
         y = None
@@ -82,7 +82,7 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
         return compute_plainly()
     y = None
     if ranges is not None and window is None and position_bias is None and others.get("cache") is None:
-        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux)
+        y = _attend_to_ranges(settings, query, key, value, ranges, ends, dropout, scale, s_aux)
         if y is not None:
             return y.transpose(1, 2).contiguous(), None
     if position_bias is not None or others.get("cache") is not None:
@@ -129,6 +129,9 @@ def _make_mask(*arguments, **options):
         ranges = _find_ranges(mask)
         if ranges is not None:
             mask._fp8_key_ranges = ranges
+            if ranges.shape[1] == 1:
+                # Each in memory of its own, as kernels want them.
+                mask._fp8_key_starts, mask._fp8_key_lengths = (x.clone() for x in ranges[:, 0].unbind(-1))
     if mask is None or arguments or not options.get("allow_is_causal_skip", True):
         return mask
     config, local = options.get("config"), options.get("local_size")

@@ -1,0 +1,49 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
+"""Attention by the kernels of a GPU, on the emulator, of what is told of keys in memory that begins anywhere, as views
+and buffers of Inductor do."""
+
+import unittest
+from unittest import mock
+
+import torch
+
+import fp8.torch
+from fp8.torch import attention_programs
+
+_get_function = attention_programs.get_function
+
+
+def make(*sizes, seed):
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(seed)).bfloat16()
+
+
+def move(x):
+    """The same one element further on."""
+    moved = torch.zeros(x.numel() + 1, dtype=x.dtype)[1:].view(x.shape).copy_(x)
+    assert moved.data_ptr() % 16
+    return moved
+
+
+class Emulated(unittest.TestCase):
+    def compare(self, call, *told):
+        expected = call(*told)
+        with mock.patch.object(attention_programs, "get_function", lambda shape, target: _get_function(shape, "sm_90a")):
+            for some in told, [move(x) for x in told]:
+                found = call(*some).float()
+                self.assertLess((found - expected.float()).norm() / expected.float().norm(), 0.01)
+
+    def test_caches(self):
+        for batches in 1, 2:
+            q, k, v = make(batches, 4, 1, 16, seed=1), *(make(batches, 2, 40, 16, seed=seed) for seed in (2, 3))
+            lengths, starts = (torch.tensor(x[:batches], dtype=torch.int32) for x in ([33, 7], [4, 0]))
+            self.compare(lambda lengths, starts: fp8.torch.attend_to_cache(q, k, v, lengths, starts=starts), lengths, starts)
+
+    def test_ranges(self):
+        q, k, v = make(1, 4, 3, 16, seed=1), *(make(1, 2, 40, 16, seed=seed) for seed in (2, 3))
+        ranges = torch.tensor([[[0, 12], [5, 40], [7, 8]]], dtype=torch.int32)
+        self.compare(lambda ranges: fp8.torch.scaled_dot_product_attention(q, k, v, key_ranges=ranges), ranges)
+
+
+if __name__ == "__main__":
+    unittest.main()
