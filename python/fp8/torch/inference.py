@@ -184,6 +184,12 @@ def _find_kept(model):
     return kept
 
 
+def _computes_the_same(module):
+    """Whether a forward of its own is nn.Linear's, written otherwise."""
+    return type(module).__module__ == "transformers.models.falcon.modeling_falcon" and (
+        type(module).__name__ == "FalconLinear")
+
+
 def _find_reason(name, module, model, scheme, filter, names):
     """Why a layer stays as it is, or ""; `names` are those of parameters by their ids."""
     if _is_quantized(module):
@@ -197,7 +203,7 @@ def _find_reason(name, module, model, scheme, filter, names):
     parent = model.get_submodule(name.rpartition(".")[0]) if name else None
     if isinstance(parent, nn.MultiheadAttention):
         return "nn.MultiheadAttention takes its weight and does not call it"
-    if type(module).forward not in (nn.Linear.forward, modules.Linear.forward) or (
+    if type(module).forward not in (nn.Linear.forward, modules.Linear.forward) and not _computes_the_same(module) or (
             parametrize.is_parametrized(module)):
         return f"a {type(module).__name__} has a forward of its own"
     weight = module.weight

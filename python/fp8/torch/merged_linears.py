@@ -198,15 +198,22 @@ def _replace(graph, nodes):
         graph.erase_node(node)
 
 
+def _find_owner(node):
+    """The path of the module whose layer a node is a call of, or None where the graph does not say."""
+    path, kind = next(reversed((node.meta.get("nn_module_stack") or {"": ("", None)}).values()))
+    is_layer = isinstance(kind, type) and issubclass(kind, quantized_linear.QuantizedLinear)
+    return path.rpartition(".")[0] if is_layer else None
+
+
 def merge(graph):
     """Makes one operation of quantized layers of the same activations in a graph, a
-    torch.fx.Graph of ATen's operations with "val"."""
+    torch.fx.Graph of ATen's operations with "val". Those of two modules do not lie side by side."""
     groups = {}
     for node in graph.nodes:
         if node.target is torch.ops.fp8.quantized_linear.default:
             x, _, bias, scheme = node.args
             kind = None if bias is None else bias.meta["val"].dtype
-            groups.setdefault((x, scheme, kind), []).append(node)
+            groups.setdefault((x, scheme, kind, _find_owner(node)), []).append(node)
     for nodes in groups.values():
         if len(nodes) > 1 and _can_merge(nodes):
             _replace(graph, nodes)
