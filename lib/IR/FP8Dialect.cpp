@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/ExactMath.h"
 #include "fp8/IR/FP8AttentionBackwardOp.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/FP8Ops.h"
@@ -77,14 +78,21 @@ static constexpr StringLiteral attributeNames[] = {
     kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
     kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
     kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
-    kFoldedAttrName,     kInvariantAttrName};
+    kFoldedAttrName,     kInvariantAttrName,     kExactAttrName};
 
-bool fp8::isInvariant(Operation *op) {
+/// Whether an operation, or one around it, has an attribute.
+static bool isWithin(Operation *op, StringRef name) {
   for (; op; op = op->getParentOp())
-    if (op->hasAttr(kInvariantAttrName))
+    if (op->hasAttr(name))
       return true;
   return false;
 }
+
+bool fp8::isInvariant(Operation *op) {
+  return isWithin(op, kInvariantAttrName);
+}
+
+bool fp8::hasExactMath(Operation *op) { return isWithin(op, kExactAttrName); }
 
 /// Checks the name and the type of one of the attributes in the dialect's
 /// table. A name that is not there would be a wish that nobody hears.
@@ -109,7 +117,8 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
            << name << "' to be a string, but got " << value;
   if ((name == kGradAttrName || name == kWeightAttrName ||
        name == kRecomputeAttrName || name == kFirstMicrobatchAttrName ||
-       name == kFoldedAttrName || name == kInvariantAttrName) &&
+       name == kFoldedAttrName || name == kInvariantAttrName ||
+       name == kExactAttrName) &&
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;

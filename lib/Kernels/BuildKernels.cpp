@@ -72,6 +72,7 @@ LLVM::LLVMFuncOp BuildKernelsPass::findEqual(LLVM::LLVMFuncOp function,
   for (auto other : kernels.getOps<LLVM::LLVMFuncOp>())
     if (other != function &&
         other->getAttr(kLaunchAttrName) == function->getAttr(kLaunchAttrName) &&
+        other->getAttr(kMathAttrName) == function->getAttr(kMathAttrName) &&
         OperationEquivalence::isRegionEquivalentTo(
             &other.getBody(), &function.getBody(),
             OperationEquivalence::IgnoreLocations))

@@ -77,3 +77,8 @@ func.func private @unknown_result() -> (tensor<4xf32> {fp8.something_else})
 
 // expected-error @below {{expected 'fp8.invariant' to be a unit attribute, but got true}}
 func.func private @invariant_attribute() attributes {fp8.invariant = true}
+
+// -----
+
+// expected-error @below {{expected 'fp8.exact' to be a unit attribute, but got true}}
+func.func private @exact_attribute() attributes {fp8.exact = true}

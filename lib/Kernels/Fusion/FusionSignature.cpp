@@ -8,6 +8,7 @@
 
 #include "FusionSignature.h"
 #include "FusionKernel.h"
+#include "fp8/IR/ExactMath.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -142,6 +143,8 @@ FusionSignature fp8::getFusionSignature(MLIRContext *context,
 }
 
 KernelMath fp8::getFusionMath(const FusionSpec &spec) {
+  if (hasExactMath(spec.op))
+    return KernelMath::Exact;
   WalkResult result = spec.getBody().walk([](Operation *op) {
     bool isCostly = isa<arith::DivFOp>(op) ||
                     (isa_and_present<math::MathDialect>(op->getDialect()) &&
