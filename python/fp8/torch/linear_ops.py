@@ -61,14 +61,18 @@ class Unit:
         self.is_transposed = is_transposed
         self.number, self._saved = next(_numbers), saved
         self.used, self._functions, self._weight = {}, {}, None
+        self.dtype = None  # That of activations, in the last forward.
         self._prepared, self.before_call = _core.PreparedCalls(), None
+        # A held_codes.HeldCodes, where an optimizer writes codes of the weight.
+        self.held = None
         # Whether a weight that is gathered as codes may have no scale of a step before.
         self.is_first_gather = True
         _units[self.number] = self
 
-    def _get(self, name, rows, weight, has_bias, device=None):
-        """A function for that many rows, None for one for any number."""
-        key = name, rows, weight.dtype, (device or weight.device).type
+    def _get(self, name, rows, weight, has_bias, device=None, dtype=None):
+        """A function for that many rows, None for one for any number; `dtype` is what the weight is
+        rounded to."""
+        key = name, rows, dtype or weight.dtype, (device or weight.device).type
         return self._functions.get(key) or self._find(key, weight.shape, has_bias)
 
     def _find(self, key, weight_sizes, has_bias):
@@ -116,10 +120,23 @@ class Unit:
         self.state, self._saved, self._weight = None, saved, None
         self.is_first_gather = True
         self._functions, self._prepared = {}, _core.PreparedCalls()
+        self._drop_held()
+
+    def _drop_held(self):
+        """Codes whose scales are no more those of the state are none."""
+        if self.held is not None and self.held.is_delayed:
+            self.held.drop()
+
+    def hold(self, held):
+        """From now on programs take codes of the weight, where they can those that an optimizer writes."""
+        if self.held is not held:
+            self.held = held
+            self.take_codes()
 
     def end_step(self):
         """Also lets go of the codes of the weight."""
         self._weight = None
+        self._drop_held()
         if self.state is not None:
             self.state.end_step()
 
@@ -141,59 +158,80 @@ class Unit:
                 return place, slot.name
         raise UnsupportedError("expected a state with the scale of a weight, but got one without")
 
-    def _get_weight(self, weight, rows, has_bias, reuse, direction=FORWARD):
+    def _get_weight(self, weight, rows, has_bias, reuse, dtype, direction=FORWARD):
         """What functions may take for the weight, by names."""
         if is_gathered(weight):
             return weight._content.get_values(direction)
         if not self.caches_weight:
             return {"weight": weight}
+        held = self._get_held(weight, dtype)
+        if held is not None:
+            return held
+        weight = weight.to(dtype)
         # What a graph is captured with is computed in each of its replays.
         captures = weight.is_cuda and torch.cuda.is_current_stream_capturing()
         key = weight.data_ptr(), weight._version, weight.dtype, captures
         if not reuse or self._weight is None or self._weight[0] != key:
-            quantize = self._get("quantize_weight", rows, weight, has_bias)
+            quantize = self._get("quantize_weight", rows, weight, has_bias, dtype=dtype)
             codes = quantize({"weight": weight}, self.state)
             # With the tensor, so that no other one comes to be where it is.
             self._weight = key, {"weight": weight, **dict(zip(quantize.results, codes))}
         return self._weight[1]
 
-    def find_codes(self, rows, weight, has_bias):
+    def find_codes(self, rows, weight, has_bias, dtype):
         """The ValueInfos of what `forward` says of x besides y, with None for `rows`."""
-        return self._get("train", rows, weight, has_bias).infos[1:]
+        return self._get("train", rows, weight, has_bias, dtype=dtype).infos[1:]
 
     def _prepare(self, name, function, names, values):
         """Lets calls of the same sizes go without what found the function."""
-        if not self.caches_weight:
+        if not self.caches_weight or names[1] != "weight":
             function.prepare(self._prepared, _KINDS[name], names, values, self.state)
+
+    def _get_held(self, weight, dtype):
+        """Codes that an optimizer has written of a weight that is rounded to a type, or None."""
+        if self.held is None or self.held.dtype != dtype or is_gathered(weight):
+            return None
+        return self.held.get(weight)
+
+    def _list_weight(self, weight, dtype, suffix):
+        """What prepared calls take for the weight, by names."""
+        held = self._get_held(weight, dtype)
+        if held is None:
+            return {"weight": weight}
+        return {name: held[name] for name in (f"weight.codes{suffix}", f"weight.scale_inv{suffix}")}
 
     def forward(self, x, weight, bias, saves=False):
         """[y], with `saves` also codes and factors of x, if the backward takes them for x."""
         if self.before_call:
             self.before_call()
-        name = "train" if saves else "forward"
-        results = self._prepared.run(_KINDS[name], [x, weight, bias], False)
+        name, self.dtype = "train" if saves else "forward", x.dtype
+        own = self._list_weight(weight, x.dtype, "")
+        results = self._prepared.run(_KINDS[name], [x, *own.values(), bias], False)
         return self._forward(name, x, weight, bias) if results is None else results
 
     def _forward(self, name, x, weight, bias):
         rows, has_bias = x.shape[0], bias is not None
         with torch.no_grad():
-            function = self._get(name, rows, weight, has_bias)
+            function = self._get(name, rows, weight, has_bias, dtype=x.dtype)
             # Outside of a step of several calls each forward is of the weight as it is then.
-            values = self._get_weight(weight, rows, has_bias, reuse=not self.steps)
+            values = self._get_weight(weight, rows, has_bias, not self.steps, x.dtype)
             results = function({"x": x, "bias": bias, **values}, self.state)
-        self._prepare(name, function, ("x", "weight", "bias"), [x, weight, bias])
+        own = self._list_weight(weight, x.dtype, "")
+        self._prepare(name, function, ("x", *own, "bias"), [x, *own.values(), bias])
         return results
 
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
         """Those of dx, dweight and dbias that are needed, in this order. `saved` is what
         `forward` said besides y, or [x]."""
         name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
-        values = [dy, weight, *saved]
+        values = [dy, *self._list_weight(weight, dy.dtype, "_1").values(), *saved]
         results = self._prepared.run(_KINDS[name], values, self.steps)
         if results is None:
-            results = self._backward(name, values, has_bias)
+            results = self._backward(name, [dy, weight, *saved], has_bias)
             if self.steps:
                 self.end_step()
+        elif self.steps:
+            self._drop_held()
         return results
 
     def _backward(self, name, tensors, has_bias):
@@ -201,15 +239,16 @@ class Unit:
         with torch.no_grad():
             # A graph for any number of rows keeps what programs for any number say.
             for rows in (dy.shape[0], None):
-                names = self._get("train", rows, weight, has_bias).results[1:] or ("x",)
+                names = self._get("train", rows, weight, has_bias, dtype=dy.dtype).results[1:] or ("x",)
                 if name == "dgrad" or len(names) == len(saved):
                     break
-            function = self._get(name, rows, weight, has_bias)
+            function = self._get(name, rows, weight, has_bias, dtype=dy.dtype)
             values = {"dy": dy, **dict(zip(names, saved))}
             if name != "wgrad":
-                values.update(self._get_weight(weight, rows, has_bias, True, BACKWARD))
+                values.update(self._get_weight(weight, rows, has_bias, True, dy.dtype, BACKWARD))
             results = function(values, self.state)
-        self._prepare(name, function, ("dy", "weight", *names), tensors)
+        own = self._list_weight(weight, dy.dtype, "_1")
+        self._prepare(name, function, ("dy", *own, *names), [dy, *own.values(), *saved])
         return results
 
 
@@ -236,7 +275,7 @@ def _infer_forward(x, weight, bias, unit, saves):
     results = [x.new_empty((rows, get_unit(unit).get_sizes(weight.shape)[1]))]
     if saves:
         known = rows if isinstance(rows, int) else None
-        for info in get_unit(unit).find_codes(known, weight, bias is not None):
+        for info in get_unit(unit).find_codes(known, weight, bias is not None, x.dtype):
             results.append(x.new_empty([rows if size is None else size for size in info.shape],
                                        dtype=_DTYPES[info.dtype]))
     return results
@@ -250,9 +289,9 @@ def _infer_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
     inputs, outputs = get_unit(unit).get_sizes(weight.shape)
     results = [dy.new_empty((dy.shape[0], inputs))] if needs_x else []
     if needs_weight:
-        results.append(weight.new_empty(weight.shape))
+        results.append(dy.new_empty(weight.shape))
         if has_bias:
-            results.append(weight.new_empty((outputs,)))
+            results.append(dy.new_empty((outputs,)))
     return results
 
 

@@ -46,6 +46,8 @@ class Linear(nn.Linear):
 
     # A speed.Model, and what it says. Layers that were pickled before it have none.
     _model = _place = _sums = _amax_group = None
+    # Whether an optimizer writes codes of the weight, which may then be of f32 whatever x is.
+    _holds = False
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
                  recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
@@ -55,7 +57,7 @@ class Linear(nn.Linear):
     def _begin(self, recipe, target, cache_weights, only_faster, options, model=None, place=None):
         self.recipe = None if recipe is None else get_text(recipe)
         self._target, self._options = target, tuple(sorted(options.items()))
-        self._cache_weights = cache_weights
+        self._cache_weights, self._holds = cache_weights, False
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
@@ -86,17 +88,17 @@ class Linear(nn.Linear):
             return super().forward(x)
         check_tensor(x, "x")
         weight, bias = self.weight, self.bias
-        has_codes = is_gathered(weight)
+        has_codes, holds = is_gathered(weight), self._holds and recipe == self.recipe
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
             if has_codes and weight.dtype != dtype:
                 raise UnsupportedError(f"expected a MixedPrecisionPolicy with param_dtype={dtype}, since "
                                        f"weights are gathered as codes, but got torch.autocast")
-            x, weight = x.to(dtype), weight.to(dtype)
+            x, weight = x.to(dtype), weight if holds else weight.to(dtype)
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
         if self._only_faster is not False and not has_codes and self._is_slower(x, recipe):
-            return nn.functional.linear(x, weight, bias)
+            return nn.functional.linear(x, weight.to(x.dtype), bias)
         # A view would be a node of the gradient's graph.
         rows = make_dense(x if x.ndim == 2 else x.reshape(-1, self.in_features))
         weight = weight if has_codes else make_dense(weight)
@@ -105,7 +107,7 @@ class Linear(nn.Linear):
                                              or bias is not None and bias.requires_grad)
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
-            y = nn.functional.linear(rows, weight, bias)
+            y = nn.functional.linear(rows, weight.to(x.dtype), bias)
         elif torch.compiler.is_compiling() or not has_codes and not is_plain(rows, weight):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]
@@ -178,7 +180,8 @@ class Linear(nn.Linear):
         if x.dtype not in ELEMENTS:
             raise ArgumentError(f"expected x of float32, float16 or bfloat16, but got {x.dtype}")
         for name, value in (("weight", weight), ("bias", bias)):
-            if value is not None and value.dtype != x.dtype:
+            if value is not None and value.dtype != x.dtype and not (
+                    self._holds and value is self.weight and value.dtype == torch.float32):
                 raise ArgumentError(f"expected the {name} to be of {x.dtype} as x is, but got "
                                     f"{value.dtype}; torch.autocast converts both")
             if value is not None and value.device != x.device:
@@ -382,7 +385,7 @@ def convert_from_fp8(model):
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
                          "_only_faster", "_slower", "_number", "_model", "_place", "_sums",
-                         "_amax_group"):
+                         "_amax_group", "_holds"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)

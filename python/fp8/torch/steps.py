@@ -22,21 +22,26 @@ class _Row:
 
 
 def _make_row(address, count, device):
-    if device is None:
+    # The emulator's memory is the host's.
+    if device is None or not torch.cuda.is_available():
         numbers = (ctypes.c_float * count).from_address(address)
         return torch.frombuffer(numbers, dtype=torch.float32)
     return torch.as_tensor(_Row(address, count), device=f"cuda:{device}")
 
 
+def _get_stream(state):
+    is_on_gpu = state._runs_on_gpu and torch.cuda.is_available()
+    return torch.cuda.current_stream().cuda_stream if is_on_gpu else None
+
+
 def _get_row(state):
     """The amaxes of a state's present step, as a tensor on them."""
-    stream = torch.cuda.current_stream().cuda_stream if state._runs_on_gpu else None
-    return _make_row(*state.get_amax_row(stream))
+    return _make_row(*state.get_amax_row(_get_stream(state)))
 
 
 def get_rows(state):
     """Its amaxes, scales and their inverses, as tensors on them."""
-    stream = torch.cuda.current_stream().cuda_stream if state._runs_on_gpu else None
+    stream = _get_stream(state)
     scales, inverses, count, device = state.get_scale_rows(stream)
     return (_make_row(*state.get_amax_row(stream)), _make_row(scales, count, device),
             _make_row(inverses, count, device))

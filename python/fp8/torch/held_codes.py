@@ -1,0 +1,93 @@
+"""Codes of weights that an optimizer writes, in memory that stays where it is."""
+
+import torch
+
+import fp8
+from fp8.torch import shard_programs
+from fp8.torch.linear_programs import ELEMENTS
+from fp8.torch.steps import get_rows
+from fp8.torch.update_text import Target
+
+
+class HeldCodes:
+    """The codes of a layer's weight, both ways, and the inverses of their scales.
+
+    `values` are those that programs of the layer take in place of the weight. They are those of the
+    weight as it is, while it is what it was when `mark` was called, and its scales are.
+    """
+
+    def __init__(self, layer, dtype):
+        self.recipe, self.dtype = layer.recipe, dtype
+        self.codes = shard_programs.find_codes(layer.recipe)
+        self.is_delayed = layer.recipe.partition(",")[0] == "delayed"
+        self.target = Target(self.codes, ELEMENTS[dtype], self.is_delayed)
+        sizes, device = layer.weight.shape, layer.weight.device
+        kind = shard_programs.get_dtype(self.codes)
+        self.values = {"weight.codes": torch.empty(sizes, dtype=kind, device=device),
+                       "weight.codes_1": torch.empty(sizes[::-1], dtype=kind, device=device)}
+        self._key = self._rows = self._state = self._place = None
+        # What programs of the optimizer take, by the names of their arguments.
+        self.arguments = {"codes": self.values["weight.codes"], "codes_1": self.values["weight.codes_1"]}
+        if not self.is_delayed:
+            self._add_inverses(sizes, device)
+
+    def _add_inverses(self, sizes, device):
+        def make(block):
+            grid = [1 if each is None else -(-size // each) for size, each in zip(sizes, block)]
+            return torch.empty(grid, device=device)
+        forward = make(self.codes.forward)
+        self.arguments["inverse"] = self.values["weight.scale_inv"] = forward
+        if self.codes.forward == self.codes.backward and 1 in forward.shape:
+            self.values["weight.scale_inv_1"] = forward.view(forward.shape[::-1])
+            return
+        backward = make(self.codes.backward)
+        is_line = 1 in backward.shape
+        self.values["weight.scale_inv_1"] = backward.view(backward.shape[::-1]) if is_line else (
+            backward.new_empty(backward.shape[::-1]))
+        self.arguments["inverse_1"] = backward if is_line else self.values["weight.scale_inv_1"]
+
+    def bind(self, unit):
+        """Makes the scales and the row of amaxes those of a Unit's state. False if it has none yet."""
+        if not self.is_delayed:
+            return True
+        if unit.state is None:
+            return False
+        if self._state is not unit.state:
+            # Asking for names takes the state from a GPU, where it then is anew.
+            self._place, _ = unit.find_weight_slot()
+            self._state, self._rows = unit.state, None
+        rows = get_rows(unit.state)
+        key = tuple(row.data_ptr() for row in rows)
+        if key != self._rows:
+            one = [row[self._place:self._place + 1].view(1, 1) for row in rows]
+            self.arguments.update(zip(("row", "scale", "factor"), one))
+            self.values["weight.scale_inv"] = self.values["weight.scale_inv_1"] = one[2]
+            self._rows = key
+        return True
+
+    def mark(self, weight):
+        """Codes are those of a weight as it is now."""
+        self._key = weight.data_ptr(), weight._version
+
+    def drop(self):
+        self._key = None
+
+    def get(self, weight):
+        """`values`, or None if they are not those of the weight as it is."""
+        return self.values if self._key == (weight.data_ptr(), weight._version) else None
+
+
+def find_reason(layer, names):
+    """Why the codes of a layer's weight are not written by an optimizer, or None; `names` are of all layers
+    by the id of their weight."""
+    from fp8.torch.sharded import find_reason as find_other
+    weight = layer.weight
+    if type(weight.data) is not torch.Tensor or not weight.is_contiguous():
+        return "its weight is sharded, or no dense tensor"
+    if len(names[id(weight)]) > 1:
+        return f"it shares its weight with {', '.join(names[id(weight)])}"
+    if weight.dtype not in ELEMENTS:
+        return f"its weight is of {weight.dtype}"
+    if layer._amax_group is not None:
+        return "its amaxes are shared between ranks"
+    return find_other(layer)

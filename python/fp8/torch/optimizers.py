@@ -1,0 +1,150 @@
+"""Optimizers whose steps are our programs, which write the codes of weights as well.
+
+    optimizer = torch.optim.AdamW(model.parameters(), lr)
+    fp8.torch.fuse_optimizer(model, optimizer)
+"""
+
+import functools
+import weakref
+
+import torch
+
+from fp8.errors import ArgumentError
+from fp8.torch import held_codes, modules
+from fp8.torch.update_plan import Plan
+
+# Classes of torch.optim that are taken, and what their rules are called.
+_KINDS = {torch.optim.AdamW: "adamw", torch.optim.Adam: "adam", torch.optim.SGD: "sgd"}
+
+
+class _Fused:
+    """What the class of an optimizer has besides its own."""
+
+    def step(self, closure=None):
+        """Performs a step, as torch.optim's; behind it the codes of weights are those of the new ones."""
+        # What a scheduler that wraps `step` would note.
+        self._opt_called = True
+        for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
+            if hasattr(self, name):
+                getattr(self, name)()
+                break
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        with torch.no_grad():
+            self._fp8_plan.step()
+        return loss
+
+    def write_codes(self):
+        """Makes the codes those of weights that something else than a step has changed. Calls that see
+        a weight changed quantize it themselves: CUDA graphs that were captured before do not see it."""
+        with torch.no_grad():
+            self._fp8_plan.write_codes()
+
+    def state_dict(self):
+        """As torch.optim's own, which takes it."""
+        states = super().state_dict()
+        # Parameters share the number of their steps here, and torch would count it once for each.
+        for state in states["state"].values():
+            if isinstance(state.get("step"), torch.Tensor):
+                state["step"] = state["step"].clone()
+        return states
+
+    def load_state_dict(self, state_dict):
+        """Takes torch.optim's, too."""
+        super().load_state_dict(state_dict)
+        self._fp8_plan.forget()
+
+    def add_param_group(self, param_group):
+        super().add_param_group(param_group)
+        if hasattr(self, "_fp8_plan"):
+            self._fp8_plan.forget()
+
+    def __reduce_ex__(self, protocol):
+        # What is copied or unpickled is torch's own: it knows no model.
+        return _make_plain, (type(self)._fp8_class,), self.__getstate__()
+
+
+def _make_plain(cls):
+    return cls.__new__(cls)
+
+
+@functools.lru_cache(maxsize=None)
+def _make_class(cls):
+    """A class of the same name, whose step is ours."""
+    return type(cls.__name__, (_Fused, cls), {
+        "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
+        "_fp8_class": cls})
+
+
+def _find_layers(model, chosen):
+    """Layers by the id of a weight whose codes an optimizer writes, and why others' are not, by name."""
+    linear = {name: layer for name, layer in model.named_modules() if isinstance(layer, modules.Linear)}
+    names = {}
+    for name, layer in linear.items():
+        names.setdefault(id(layer.weight), []).append(name)
+    found, left = {}, {}
+    for name, layer in linear.items():
+        reason = "the optimizer does not have its weight" if id(layer.weight) not in chosen else (
+            held_codes.find_reason(layer, names))
+        if reason is None:
+            found[id(layer.weight)] = layer
+        else:
+            left[name] = reason
+    return found, left
+
+
+def fuse_optimizer(model, optimizer):
+    """Makes the steps of an optimizer programs that read and write each parameter once, and write the
+    codes of the weights of a model's `Linear` layers, so that no forward quantizes a weight.
+
+    - model: what convert_to_fp8_training converted;
+    - optimizer: torch.optim.AdamW, Adam or SGD of its parameters, of any options but differentiable.
+
+    Works in place, and returns the optimizer: its groups, state and hooks stay, and its state_dict is
+    torch.optim's. `optimizer.fp8_left` says which layers' weights are not written as codes, and why,
+    `optimizer.clip_factor` may be a tensor of one f32 that all gradients are multiplied by, and
+    `optimizer.write_codes()` is for weights that something else has changed. Once more, it takes layers that
+    have been converted since. Raises ArgumentError.
+    """
+    cls = getattr(type(optimizer), "_fp8_class", type(optimizer))
+    kind = _KINDS.get(cls)
+    if kind is None:
+        known = ", ".join(cls.__name__ for cls in _KINDS)
+        raise ArgumentError(f"expected an optimizer of torch.optim, {known}, but got "
+                            f"{type(optimizer).__name__}")
+    if not isinstance(model, torch.nn.Module):
+        raise ArgumentError(f"expected a module, but got {type(model).__name__}")
+    if any(group.get("differentiable") for group in optimizer.param_groups):
+        raise ArgumentError("expected an optimizer that is not differentiable, but got one that is")
+    chosen = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    layers, left = _find_layers(model, chosen)
+    wrapped = optimizer.__dict__.pop("step", None)
+    if wrapped is not None and not hasattr(wrapped, "_wrapped_by_lr_sched"):
+        optimizer.step = wrapped
+        raise ArgumentError("expected an optimizer with the step of its class, but got one whose step "
+                            "something has replaced")
+    optimizer.__class__ = _make_class(cls)
+    optimizer._patch_step_function()
+    if wrapped is not None:
+        _mark(optimizer)
+    optimizer.fp8_left, optimizer.clip_factor = left, None
+    for layer in layers.values():
+        layer._holds = True
+        layer.take_codes()
+    optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers)
+    optimizer.write_codes()
+    return optimizer
+
+
+def _mark(optimizer):
+    """Tells a scheduler that was made before that steps are still seen: `_Fused.step` notes them."""
+    step = type(optimizer).step
+
+    @functools.wraps(step)
+    def run(*arguments, **keywords):
+        return step(optimizer, *arguments, **keywords)
+
+    run._wrapped_by_lr_sched = True
+    optimizer.step = run
