@@ -43,8 +43,11 @@ std::string fp8::makeIdentifier(StringRef text) {
 
 int64_t fp8::getAlignment(const ProgramInterface &program,
                           const ValueInfo &info) {
-  // Bulk copies of a tensor's tiles.
-  if (program.isOnGPU() && info.isShaped())
+  // Bulk copies of a tensor's tiles, and loads of neighbours. A single element
+  // has none, and is often one of several: a scale, an amax.
+  bool isSingle =
+      llvm::all_of(info.shape, [](int64_t size) { return size == 1; });
+  if (program.isOnGPU() && info.isShaped() && !isSingle)
     return 16;
   return static_cast<int64_t>(fp8rt::getByteWidth(info.dtype));
 }

@@ -238,6 +238,14 @@ class Codes(unittest.TestCase):
             self.assertEqual(count(*[Part(512, 1024, "f32", target)] * 2), kernels, recipe)
         self.assertEqual(count(*[Part(1, 768, "f32")] * 7, Part(1, 3072, "f32")), 2)
 
+    def test_one_launch(self):
+        """A GPU counts the step and computes its numbers by one launch, and the host reads nothing of it."""
+        for kind, constants in (("adamw", (0.9, 0.999, 1e-8, 0.01)), ("sgd", (0.9, 0.0, 0.0))):
+            text = step_program.write(Rule(kind), constants, True, kind != "sgd")
+            made = fp8.emit(text, "mlir", target="sm_90a", to="host").decode()
+            self.assertEqual(made.count("call @fp8rt_context_launch("), 1, kind)
+            self.assertNotIn("call @fp8rt_context_read(", made, kind)
+
     def test_changed_weight(self):
         """A weight that something else changes is quantized by the forward, until the next step."""
         run = Run("current", MAKERS["adamw"], True).train(2)
