@@ -12,7 +12,7 @@ import transformers
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_calls, key_ranges
+from fp8.torch import attention_calls, key_ranges, transformers_attention
 
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "vocab_size": 50, "max_position_embeddings": 64, "head_dim": 16}
@@ -232,6 +232,14 @@ class Models(unittest.TestCase):
                     for graph in graphs:
                         self.assertIn("cached_attention", graph)
                         self.assertNotIn("scaled_dot_product_attention", graph)
+
+    def test_few_keys_of_a_gpu(self):
+        """Their mask is not looked at, which the host would wait for."""
+        for sizes, looks in (((1, 1, 1, 192), False), ((32, 1, 1, 192), True), ((1, 1, 1, 8192), True),
+                             ((1, 1, 12, 192), True)):
+            mask = mock.Mock(is_cuda=True, shape=sizes, dim=lambda: 4)
+            with mock.patch.object(key_ranges, "find", return_value="ranges"):
+                self.assertEqual(transformers_attention._find_ranges(mask), "ranges" if looks else None)
 
     def test_other_names(self):
         first, second = (fp8.torch.register_attention(name) for name in ("fp8-first", "fp8-second"))

@@ -107,10 +107,17 @@ def _see_all(attention_mask):
     return not torch.compiler.is_compiling() and attention_mask.device.type != "meta" and bool(attention_mask.all())
 
 
+# Decoding with fewer keys, of all batches, loses more than it gains: the host waits for a GPU to look at a mask, some
+# 0.3 to 0.6 ms a token (benchmarks/results/generation.txt).
+_LEAST_KEYS = 4096
+
+
 def _find_ranges(mask):
     """What the queries of a mask see, batches x queries x 2, if they see keys beside each other: where `generate` makes
     a mask before it calls a model, for a cache with room behind the last key."""
     if mask.dim() != 4 or mask.device.type == "meta":
+        return None
+    if mask.is_cuda and mask.shape[2] == 1 and mask.shape[0] * mask.shape[3] < _LEAST_KEYS:
         return None
     return key_ranges.find(mask, mask.new_empty((mask.shape[0], 1, mask.shape[2], 0)))
 
