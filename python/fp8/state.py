@@ -175,6 +175,11 @@ class State:
                                 f"{shorten(str(error))}") from error
             return self.load(path, strict)
 
+    def set_device(self, device):
+        """Says before the first call on which GPU the state is to be: that of this index."""
+        if self._runs_on_gpu and self._core.device != device:
+            self._core.device = device
+
     def get_amax_row(self, stream=None):
         """Where the amaxes of the present step are, for the maximum over ranks before
         end_step: (address, count, device), f32, device None for the host."""

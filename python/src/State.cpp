@@ -182,7 +182,7 @@ void fp8py::addStates(nb::module_ &module) {
            nb::arg("stream").none())
       .def("get_scale_rows", getScaleRows, nb::arg("on_device"),
            nb::arg("stream").none())
-      .def_ro("device", &State::device)
+      .def_rw("device", &State::device)
       .def_prop_ro("steps",
                    [](const State &self) { return getInfo(self).steps; })
       .def_prop_ro("frozen",

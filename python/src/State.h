@@ -26,7 +26,8 @@ public:
   fp8rt_state get() const { return state; }
   const Program &getProgram() const { return program; }
 
-  /// Where the last call was, so that what follows it is there too.
+  /// Where the last call was, so that what follows it is there too; before one,
+  /// where the state is to be.
   int32_t device = 0;
   fp8rt_stream stream = nullptr;
 

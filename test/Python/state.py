@@ -168,6 +168,20 @@ class State(unittest.TestCase):
 
 
 class Wrong(unittest.TestCase):
+    def test_the_device_before_a_call(self):
+        """Where rows are asked for before the first call, of a GPU that is not the first one."""
+        state = fp8.State(fp8.compile(programs.LINEAR, fp8.DelayedScaling(), target="sm_90a", cache=False))
+        state.set_device(1)
+        try:
+            device = state.get_scale_rows()[3]
+        except fp8.Error as error:  # Where there is no such GPU.
+            device = 1
+            self.assertNotIn("device 0", str(error))
+        self.assertEqual((device, state._core.device), (1, 1))
+        on_host = fp8.State(make_program())
+        on_host.set_device(1)
+        self.assertIsNone(on_host.get_scale_rows()[3])
+
     def test_programs_without_a_state(self):
         with self.assertRaisesRegex(fp8.ArgumentError, "state"):
             fp8.State(make_program("current"))

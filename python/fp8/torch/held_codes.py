@@ -56,7 +56,7 @@ class HeldCodes:
             # Asking for names takes the state from a GPU, where it then is anew.
             self._place, _ = unit.find_weight_slot()
             self._state, self._rows = unit.state, None
-        rows = get_rows(unit.state)
+        rows = get_rows(unit.state, self.values["weight.codes"].device)
         key = tuple(row.data_ptr() for row in rows)
         if key != self._rows:
             one = [row[self._place:self._place + 1].view(1, 1) for row in rows]

@@ -162,7 +162,7 @@ class _Gather:
                 amax = self._get_amax(FORWARD).to(self._dtype).float().item()
                 unit.state.set_scale(name, shard_programs.make_first_scale(
                     self.codes, self._module().recipe, amax))
-        amaxes, scales, inverses = steps.get_rows(unit.state)
+        amaxes, scales, inverses = steps.get_rows(unit.state, shard.data.device)
         amaxes[place:place + 1].copy_(torch.maximum(
             amaxes[place], shard.measure((None, None)).view(())))
         return tuple(row[place].clone().view(1, 1) for row in (scales, inverses))

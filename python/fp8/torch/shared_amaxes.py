@@ -93,7 +93,7 @@ class SharedCurrent(_Shared):
     def set_scales(self, tensor, operand):
         amax, shard = self.measure(tensor, operand, operand != "weight")
         scale, inverse = shard.scale(_WHOLE, amax)
-        _, scales, inverses = steps.get_rows(self.state)
+        _, scales, inverses = steps.get_rows(self.state, tensor.device)
         for place, _ in self._find_places(operand):
             scales[place:place + 1].copy_(scale.view(1))
             inverses[place:place + 1].copy_(inverse.view(1))

@@ -39,8 +39,11 @@ def _get_row(state):
     return _make_row(*state.get_amax_row(_get_stream(state)))
 
 
-def get_rows(state):
-    """Its amaxes, scales and their inverses, as tensors on them."""
+def get_rows(state, device):
+    """Its amaxes, scales and their inverses, as tensors on them: of a state that is on a device, or
+    comes to be there."""
+    if device.type == "cuda":
+        state.set_device(device.index)
     stream = _get_stream(state)
     scales, inverses, count, device = state.get_scale_rows(stream)
     return (_make_row(*state.get_amax_row(stream)), _make_row(scales, count, device),
