@@ -3,6 +3,8 @@
 import torch
 from torch.utils._pytree import tree_map_only
 
+from fp8.torch import shard_programs
+
 FORWARD, BACKWARD = "forward", "backward"
 
 
@@ -13,8 +15,8 @@ class Content:
     direction that are missing, on all ranks.
     """
 
-    def __init__(self, dtype):
-        self.dtype, self.codes, self.inverses = dtype, {}, {}
+    def __init__(self, dtype, target="auto"):
+        self.dtype, self.target, self.codes, self.inverses = dtype, target, {}, {}
         self.fetch = self.is_shared = None
 
     def fill(self, direction, codes, inverse, is_shared, fetch):
@@ -35,7 +37,7 @@ class Content:
         if direction == FORWARD:
             return {"weight.codes": codes, "weight.scale_inv": inverse}
         # The other way round in memory: that is no other value, as their scales are of columns.
-        turned = codes.view(torch.uint8).t().contiguous().view(self.dtype)
+        turned = shard_programs.turn(codes, self.target)
         return {"weight.codes_1": turned, "weight.scale_inv_1": inverse.t().contiguous()}
 
     def dequantize(self, dtype):
@@ -63,7 +65,8 @@ class GatheredWeight(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func, types, args, kwargs=None):
         aten = torch.ops.aten
-        if func in (aten.detach.default, aten.as_strided.default, aten.alias.default):
+        if func in (aten.detach.default, aten.as_strided.default, aten.alias.default) or (
+                func is aten.view.default and tuple(args[1]) == tuple(args[0].shape)):
             return cls(args[0].shape, args[0].dtype, args[0].device, args[0]._content)
         args, kwargs = tree_map_only(cls, lambda each: each._content.dequantize(each.dtype),
                                      (args, kwargs or {}))
@@ -72,6 +75,11 @@ class GatheredWeight(torch.Tensor):
 
 def is_gathered(tensor):
     return isinstance(tensor, GatheredWeight)
+
+
+def is_parallel(tensor):
+    """Whether it is a DTensor: a part of one whose others are elsewhere."""
+    return hasattr(tensor, "device_mesh")
 
 
 def get_plain(weight):

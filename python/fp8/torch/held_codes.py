@@ -88,6 +88,6 @@ def find_reason(layer, names):
         return f"it shares its weight with {', '.join(names[id(weight)])}"
     if weight.dtype not in ELEMENTS:
         return f"its weight is of {weight.dtype}"
-    if layer._amax_group is not None:
+    if layer._amax_groups:
         return "its amaxes are shared between ranks"
     return find_other(layer)

@@ -67,6 +67,8 @@ class Unit:
         self.held = None
         # Whether a weight that is gathered as codes may have no scale of a step before.
         self.is_first_gather = True
+        # Which values of it this step has the amax of.
+        self.gathered_key = None
         _units[self.number] = self
 
     def _get(self, name, rows, weight, has_bias, device=None, dtype=None):
@@ -118,7 +120,7 @@ class Unit:
 
     def set_saved(self, saved):
         self.state, self._saved, self._weight = None, saved, None
-        self.is_first_gather = True
+        self.is_first_gather, self.gathered_key = True, None
         self._functions, self._prepared = {}, _core.PreparedCalls()
         self._drop_held()
 
@@ -135,7 +137,7 @@ class Unit:
 
     def end_step(self):
         """Also lets go of the codes of the weight."""
-        self._weight = None
+        self._weight = self.gathered_key = None
         self._drop_held()
         if self.state is not None:
             self.state.end_step()

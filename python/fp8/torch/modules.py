@@ -18,7 +18,7 @@ from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
-from fp8.torch.gathered import get_plain, is_gathered
+from fp8.torch.gathered import get_plain, is_gathered, is_parallel
 from fp8.torch.linear_programs import ELEMENTS, get_programs, settle_only_faster
 
 _numbers = itertools.count()
@@ -45,7 +45,11 @@ class Linear(nn.Linear):
     """
 
     # A speed.Model, and what it says. Layers that were pickled before it have none.
-    _model = _place = _sums = _amax_group = None
+    _model = _place = _sums = None
+    # Groups over whose ranks amaxes of whole tensors are the maximum, by operand.
+    _amax_groups = {}
+    # The group that has parts of the weight, as DTensor cuts it, and the sizes of this rank's.
+    _parallel = _part = None
     # Whether an optimizer writes codes of the weight, which may then be of f32 whatever x is.
     _holds = False
 
@@ -86,8 +90,14 @@ class Linear(nn.Linear):
         recipe = self.recipe if self.recipe is not None else autocast.current
         if recipe is None:
             return super().forward(x)
+        if is_parallel(self.weight):
+            from fp8.torch import tensor_parallel
+            return tensor_parallel.forward(self, x, recipe)
+        return self.compute(x, self.weight, self.bias, recipe)
+
+    def compute(self, x, weight, bias, recipe):
+        """x w^T + b of tensors that may be parts of the layer's."""
         check_tensor(x, "x")
-        weight, bias = self.weight, self.bias
         has_codes, holds = is_gathered(weight), self._holds and recipe == self.recipe
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
@@ -97,10 +107,11 @@ class Linear(nn.Linear):
             x, weight = x.to(dtype), weight if holds else weight.to(dtype)
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
-        if self._only_faster is not False and not has_codes and self._is_slower(x, recipe):
+        if self._only_faster is not False and not has_codes and self._is_slower(x, recipe, weight.shape):
             return nn.functional.linear(x, weight.to(x.dtype), bias)
         # A view would be a node of the gradient's graph.
-        rows = make_dense(x if x.ndim == 2 else x.reshape(-1, self.in_features))
+        outputs, inputs = weight.shape
+        rows = make_dense(x if x.ndim == 2 else x.reshape(-1, inputs))
         weight = weight if has_codes else make_dense(weight)
         bias = None if bias is None else make_dense(bias)
         saves = torch.is_grad_enabled() and (weight.requires_grad
@@ -113,19 +124,20 @@ class Linear(nn.Linear):
                                      _find_unit(self._number, recipe), saves)[0]
         else:
             y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
-        return y if x.ndim == 2 else y.reshape(*x.shape[:-1], self.out_features)
+        return y if x.ndim == 2 else y.reshape(*x.shape[:-1], outputs)
 
     def _make_unit(self, recipe, saved):
-        if self._amax_group is not None and recipe == self.recipe:
+        if self._amax_groups and recipe == self.recipe:
             from fp8.torch import shared_amaxes
-            return shared_amaxes.make_unit(recipe, self._target, self._options, self._amax_group, saved,
-                                           self._cache_weights)
+            return shared_amaxes.make_unit(recipe, self._target, self._options, self._amax_groups,
+                                           self._parallel, saved, self._cache_weights)
         programs = get_programs(recipe, self._target, self._options)
         return linear_ops.Unit(programs, saved, self._cache_weights)
 
-    def share_amaxes(self, group):
+    def share_amaxes(self, group, operands=("activation", "gradient")):
         """From now on amaxes of whole tensors are the maximum over a group's ranks."""
-        self._amax_group = group
+        added = {operand: {*self._amax_groups.get(operand, ()), group} for operand in operands}
+        self._amax_groups = {**self._amax_groups, **added}
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
         self._units = {}
         for recipe, bytes_ in saved.items():
@@ -137,8 +149,9 @@ class Linear(nn.Linear):
         for unit in self._units.values():
             unit.take_codes()
 
-    def _is_slower(self, x, recipe):
-        rows = x.numel() // self.in_features
+    def _is_slower(self, x, recipe, sizes=None):
+        outputs, inputs = sizes or (self.out_features, self.in_features)
+        rows = x.numel() // inputs
         is_on_gpu = x.device.type == "cuda" or self._only_faster and self._target.startswith("sm_")
         if not is_on_gpu or x.dtype == torch.float32:
             return False
@@ -148,7 +161,7 @@ class Linear(nn.Linear):
         elif sums is not None:
             self._model.note(self._place, rows)
             sums = self._model.get_sums(self._place)
-        if not speed.is_slower(recipe, rows, self.out_features, self.in_features, sums):
+        if not speed.is_slower(recipe, rows, outputs, inputs, sums):
             return False
         if torch.compiler.is_compiling():
             _note_slower(self._number, recipe)  # Rows may be any number there.
@@ -174,8 +187,8 @@ class Linear(nn.Linear):
         return tuple(lines)
 
     def _check(self, x, weight, bias):
-        if x.ndim == 0 or x.shape[-1] != self.in_features:
-            raise ArgumentError(f"expected x of [..., {self.in_features}], but got "
+        if x.ndim == 0 or x.shape[-1] != weight.shape[1]:
+            raise ArgumentError(f"expected x of [..., {weight.shape[1]}], but got "
                                 f"{list(x.shape)}")
         if x.dtype not in ELEMENTS:
             raise ArgumentError(f"expected x of float32, float16 or bfloat16, but got {x.dtype}")
@@ -215,7 +228,8 @@ class Linear(nn.Linear):
 
     def __getstate__(self):
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
-        return {**self.__dict__, "_units": saved, "_amax_group": None}
+        return {**self.__dict__, "_units": saved, "_amax_groups": {}, "_parallel": None,
+                "_part": None}
 
     def __setstate__(self, state):
         saved = state["_units"]
@@ -229,7 +243,8 @@ class Linear(nn.Linear):
         memo[id(self)] = made
         made.__setstate__({**{key: value if key == "_number" else copy.deepcopy(value, memo)
                               for key, value in self.__getstate__().items()},
-                           "_amax_group": self._amax_group})
+                           "_amax_groups": self._amax_groups, "_parallel": self._parallel,
+                           "_part": self._part})
         return made
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -385,7 +400,7 @@ def convert_from_fp8(model):
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
                          "_only_faster", "_slower", "_number", "_model", "_place", "_sums",
-                         "_amax_group", "_holds"):
+                         "_amax_groups", "_parallel", "_part", "_holds"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)

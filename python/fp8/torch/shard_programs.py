@@ -131,13 +131,40 @@ class Shard:
 
     def quantize(self, block, scale, inverse, rows):
         """Codes as bytes, [rows, inputs], zeros behind what there is."""
+        pieces = self._divide(block)
+        if rows == self.data.shape[0] and len(pieces) == 1:
+            return self._quantize(block, scale, inverse, *pieces[0]).view(torch.uint8)
         result = torch.zeros((rows, self.data.shape[1]), dtype=torch.uint8, device=self.data.device)
-        for begin, end, first in self._divide(block):
-            count = 1 if block[0] is None else -(-(end - begin) // block[0])
-            parts = (each[first:first + count].contiguous() for each in (scale, inverse))
-            codes = self._get_program(block).quantize(self.data[begin:end], *parts)
+        for begin, end, first in pieces:
+            codes = self._quantize(block, scale, inverse, begin, end, first)
             result[begin:end] = codes.view(torch.uint8)
         return result
+
+    def _quantize(self, block, scale, inverse, begin, end, first):
+        """Codes of some rows, of which one block or more begin with the first of the grid."""
+        count = 1 if block[0] is None else -(-(end - begin) // block[0])
+        parts = (each[first:first + count].contiguous() for each in (scale, inverse))
+        return self._get_program(block).quantize(self.data[begin:end], *parts)
+
+
+@functools.lru_cache(maxsize=None)
+def _compile_turn(format, rows, columns, target):
+    kind, turned = (f"tensor<{sizes}x{_NAMES[format]}>" for sizes in (f"{rows}x{columns}", f"{columns}x{rows}"))
+    return fp8.compile(f"""
+func.func @turn(%x: {kind} {{fp8.name = "x"}}) -> {turned} {{
+  %e = tensor.empty() : {turned}
+  %t = linalg.transpose ins(%x : {kind}) outs(%e : {turned}) permutation = [1, 0]
+  return %t : {turned}
+}}
+""", target=target)
+
+
+def turn(codes, target="auto"):
+    """Codes, [rows, columns] of 8 bits, the other way round in memory: [columns, rows]."""
+    format = next(name for name, dtype in _DTYPES.items() if dtype == codes.dtype)
+    if target == "auto":
+        target = "auto" if codes.is_cuda else "cpu"
+    return _compile_turn(format, *codes.shape, target).turn(codes)
 
 
 def make_first_scale(codes, recipe, amax):

@@ -13,8 +13,9 @@ from torch.utils._pytree import tree_map, tree_map_only
 
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import modules, shard_programs, steps
-from fp8.torch.gathered import BACKWARD, FORWARD, Content, GatheredWeight
+from fp8.torch.gathered import BACKWARD, FORWARD, Content, GatheredWeight, is_parallel
 from fp8.torch.linear_programs import ELEMENTS
+from fp8.torch.tensor_parallel import share
 
 _aten = torch.ops.aten
 # Those whose results are weights too: of the same memory, and of other memory.
@@ -31,15 +32,15 @@ class _Amaxes:
         self.changes, self._key, self._by_direction = 0, None, {}
         self.is_compared = False
 
-    def _make_key(self, data):
+    def make_key(self, data):
         # Whoever writes to a weight goes through its class, or to a view that counts by itself.
         return self.changes, data._version, data.data_ptr()
 
     def get(self, data, direction):
-        return self._by_direction.get(direction) if self._key == self._make_key(data) else None
+        return self._by_direction.get(direction) if self._key == self.make_key(data) else None
 
     def set(self, data, by_direction):
-        self._key, self._by_direction = self._make_key(data), by_direction
+        self._key, self._by_direction = self.make_key(data), by_direction
 
 
 class ShardedWeight(torch.Tensor):
@@ -103,7 +104,7 @@ class ShardedWeight(torch.Tensor):
         gather, direction, inverse = metadata
         is_new = out is None
         if is_new:
-            content = Content(shard_programs.get_dtype(gather.codes))
+            content = Content(shard_programs.get_dtype(gather.codes), gather.target)
             out = GatheredWeight(gather.sizes, param_dtype, outputs[0].device, content)
         out = getattr(out, "_local_tensor", out)
         out._content.fill(direction, outputs[0][:gather.sizes[0]], inverse, gather.is_shared,
@@ -120,7 +121,7 @@ class _Gather:
                                    f"of codes, but got {dtype}")
         self._weight, self._module = weakref.ref(weight), weakref.ref(module)
         self._group, self.sizes, self._dtype = group, tuple(sizes), dtype
-        self.codes = shard_programs.find_codes(module.recipe)
+        self.codes, self.target = shard_programs.find_codes(module.recipe), module._target
         self.is_shared = self.codes.forward == self.codes.backward
 
     def _find_shard(self, dtype):
@@ -146,12 +147,12 @@ class _Gather:
         weight = self._weight()
         found = weight._amaxes.get(weight._data, direction)
         if found is None:
-            _reduce([(weight, self._find_shard(weight.dtype), self._group)])
+            _reduce([(weight, self._find_shard(weight.dtype), self._group, self._module()._parallel)])
             found = weight._amaxes.get(weight._data, direction)
         return found
 
     def _get_delayed(self, shard):
-        """The scale that the layer's state has, in which the amax is recorded."""
+        """The scale that the layer's state has, in which the amax is recorded once in a step."""
         unit = self._module()._get_unit(self._module().recipe)
         unit.make_state(self.sizes, self._dtype, shard.data.device, self._module().bias is not None)
         place, name = unit.find_weight_slot()
@@ -163,8 +164,11 @@ class _Gather:
                 unit.state.set_scale(name, shard_programs.make_first_scale(
                     self.codes, self._module().recipe, amax))
         amaxes, scales, inverses = steps.get_rows(unit.state, shard.data.device)
-        amaxes[place:place + 1].copy_(torch.maximum(
-            amaxes[place], shard.measure((None, None)).view(())))
+        key = self._weight()._amaxes.make_key(self._weight()._data)
+        if unit.gathered_key != key:
+            amaxes[place:place + 1].copy_(torch.maximum(
+                amaxes[place], shard.measure((None, None)).view(())))
+            unit.gathered_key = key
         return tuple(row[place].clone().view(1, 1) for row in (scales, inverses))
 
     def fetch(self, direction):
@@ -183,8 +187,8 @@ def _make_shard(weight, sizes, group, codes, module, dtype):
 
 
 def _reduce(shards):
-    """Measures weights, (ShardedWeight, Shard, group) each, and takes the maximum over ranks: one
-    all-reduce for each group."""
+    """Measures weights, (ShardedWeight, Shard, group, group of other parts or None) each, and takes
+    the maximum over ranks: one all-reduce for each group."""
     groups = {}
     for each in shards:
         groups.setdefault(each[2], []).append(each)
@@ -192,15 +196,31 @@ def _reduce(shards):
         grids = [{direction: shard.measure(block) for direction, block in (
                      (FORWARD, shard.codes.forward), (BACKWARD, shard.codes.backward))
                   if direction == FORWARD or block != shard.codes.forward}
-                 for _, shard, _ in each]
+                 for _, shard, *_ in each]
         # As integers: then a NaN, where a recipe keeps one, is above all.
         flat = torch.cat([grid.abs().view(-1) for by in grids for grid in by.values()])
         bits = flat.view(torch.int32)
         torch.distributed.all_reduce(bits, torch.distributed.ReduceOp.MAX, group=group)
         pieces = iter(flat.split([grid.numel() for by in grids for grid in by.values()]))
-        for (weight, _, _), by in zip(each, grids):
-            weight._amaxes.set(weight._data, {
-                direction: next(pieces).view(grid.shape) for direction, grid in by.items()})
+        found = [{direction: next(pieces).view(grid.shape) for direction, grid in by.items()}
+                 for by in grids]
+        _reduce_parts([(shard.codes, parts, by) for (_, shard, _, parts), by in zip(each, found)])
+        for (weight, *_), by in zip(each, found):
+            weight._amaxes.set(weight._data, by)
+
+
+def _reduce_parts(found):
+    """The same over what tensor parallelism has on other ranks, for what a whole weight has one of.
+    Amaxes are changed in place."""
+    groups = {}
+    for codes, parts, by in found:
+        if parts is not None and codes.forward == (None, None):
+            groups.setdefault(parts, []).append(by[FORWARD])
+    for group, amaxes in groups.items():
+        flat = torch.cat([amax.view(-1) for amax in amaxes])
+        torch.distributed.all_reduce(flat.view(torch.int32), torch.distributed.ReduceOp.MAX, group=group)
+        for amax, value in zip(amaxes, flat):
+            amax.copy_(value)
 
 
 def _find_sharded(model):
@@ -222,21 +242,23 @@ def precompute_scales(model):
     for layer, weight in _find_sharded(model):
         if layer.recipe.partition(",")[0] == "delayed":
             continue
-        group, local = _find_group(weight), weight._local_tensor
-        shards.append((local, _make_shard(local, weight.shape, group,
-                                          shard_programs.find_codes(layer.recipe), layer,
-                                          local.dtype), group))
+        group, local = _find_group(layer, weight), weight._local_tensor
+        shard = _make_shard(local, layer._part or weight.shape, group,
+                            shard_programs.find_codes(layer.recipe), layer, local.dtype)
+        shards.append((local, shard, group, layer._parallel))
     if shards:
         with torch.no_grad():
             _reduce(shards)
 
 
-def _find_group(weight):
-    sharded = [dim for dim, placement in enumerate(weight.placements) if placement.is_shard(0)]
-    if len(sharded) != 1:
+def _find_group(layer, weight):
+    """FSDP2's group that has shards of a weight, or of a rank's part of it."""
+    placements = weight.placements[:-1] if layer._parallel is not None else weight.placements
+    cut = [dim for dim, placement in enumerate(placements) if not placement.is_replicate()]
+    if len(cut) != 1 or placements[cut[0]].dim != 0:
         raise UnsupportedError(f"expected a weight that is sharded once along its rows, but got "
                                f"{weight.placements}")
-    return weight.device_mesh.get_group(sharded[0])
+    return weight.device_mesh.get_group(cut[0])
 
 
 def find_reason(layer):
@@ -248,24 +270,32 @@ def find_reason(layer):
         return f"the recipe {layer.recipe} has codes that are not gathered"
     if "recipe_file" in dict(layer._options):
         return "a recipe file may have other recipes for its products"
-    if layer.in_features % codes.multiple or layer.out_features % codes.multiple:
-        return (f"its sizes {layer.in_features} and {layer.out_features} are no multiples of "
-                f"{codes.multiple}")
+    outputs, inputs = getattr(layer.weight, "_local_tensor", layer.weight).shape
+    if inputs % codes.multiple or outputs % codes.multiple:
+        return f"its sizes {inputs} and {outputs} are no multiples of {codes.multiple}"
     return None
+
+
+def _wrap(weight):
+    if not is_parallel(weight):
+        return ShardedWeight(weight)
+    return type(weight).from_local(ShardedWeight(weight._local_tensor), weight.device_mesh, weight.placements,
+                                   run_check=False, shape=weight.shape, stride=weight.stride())
 
 
 def gather_in_fp8(model):
     """Makes FSDP2 gather the weights of `Linear` layers as codes of 8 bits: goes between
-    convert_to_fp8_training and fully_shard. Returns why other layers' are gathered as they are, by
+    convert_to_fp8_training and fully_shard, and behind parallelize_module. Returns why other layers' are gathered as they are, by
     name. Their parameters become other objects, of the same values. Raises ArgumentError for
     weights that are sharded already, and where there is none to gather so.
     """
     left, found = {}, 0
+    is_sharded = any(hasattr(module, "unshard") for module in model.modules())
     for name, layer in model.named_modules():
         if not isinstance(layer, modules.Linear):
             continue
         weight = layer.weight
-        if hasattr(weight, "_local_tensor"):
+        if is_parallel(weight) and is_sharded:
             raise ArgumentError(f"expected gather_in_fp8 before fully_shard, but got '{name}' with "
                                 f"a weight that is sharded")
         reason = find_reason(layer)
@@ -273,8 +303,10 @@ def gather_in_fp8(model):
             left[name] = reason
             continue
         found += 1
-        if not isinstance(weight, ShardedWeight):
-            layer.weight = torch.nn.Parameter(ShardedWeight(weight.detach()), weight.requires_grad)
+        if is_parallel(weight):
+            share(layer)
+        if not isinstance(getattr(weight, "_local_tensor", weight), ShardedWeight):
+            layer.weight = torch.nn.Parameter(_wrap(weight.detach()), weight.requires_grad)
         layer.take_codes()
     if not found:
         raise ArgumentError(f"expected linear layers whose weights are gathered as codes, but got "

@@ -35,27 +35,28 @@ def has_shared(recipe):
     return (recipe or "").partition(",")[0] in ("current", "delayed")
 
 
-def make_unit(recipe, target, options, group, *others):
-    """A Unit of one of these recipes."""
+def make_unit(recipe, target, options, groups, parallel, *others):
+    """A Unit of one of these recipes, whose amaxes are the maximum over groups by operand; `parallel`
+    is the one of them that has parts of the weight, or None."""
     kind = SharedCurrent if recipe.partition(",")[0] == "current" else SharedDelayed
-    return kind(recipe, target, options, group, *others)
+    return kind(recipe, target, options, groups, parallel, *others)
 
 
 class _Shared(Unit):
     """A Unit that gives its state scales before calls."""
 
-    def __init__(self, recipe, programs, group, *others):
+    def __init__(self, recipe, programs, groups, parallel, *others):
         super().__init__(programs, *others)
-        self.recipe, self.group = recipe, group
+        self.recipe, self.groups, self.parallel = recipe, groups, parallel
 
-    def measure(self, tensor, operand, is_shared=True):
+    def measure(self, tensor, operand):
         """The amax of a tensor of all ranks, [1, 1], and its Shard."""
         codes = shard_programs.find_codes(self.recipe, operand)
         shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
         amax = shard.measure(_WHOLE)
-        if is_shared:
+        for group in self.groups.get(operand, ()):
             torch.distributed.all_reduce(amax.view(torch.int32), torch.distributed.ReduceOp.MAX,
-                                         group=self.group)
+                                         group=group)
         return amax, shard
 
     def find_slots(self, operand):
@@ -76,6 +77,8 @@ class _Shared(Unit):
         self.set_scales(dy, "gradient")
         results = self._backward(name, [dy, weight, *saved], has_bias)
         if self.steps:
+            if self.parallel is not None and self.state is not None:
+                steps.reduce_amaxes([self.state], self.parallel)
             self.end_step()
         return results
 
@@ -86,12 +89,12 @@ class _Shared(Unit):
 class SharedCurrent(_Shared):
     """Under `current`: programs of `delayed`, whose scales are those of the present amaxes."""
 
-    def __init__(self, recipe, target, options, group, *others):
-        super().__init__(recipe, get_programs(shard_programs.make_given(recipe), target, options), group,
+    def __init__(self, recipe, target, options, *others):
+        super().__init__(recipe, get_programs(shard_programs.make_given(recipe), target, options),
                          *others)
 
     def set_scales(self, tensor, operand):
-        amax, shard = self.measure(tensor, operand, operand != "weight")
+        amax, shard = self.measure(tensor, operand)
         scale, inverse = shard.scale(_WHOLE, amax)
         _, scales, inverses = steps.get_rows(self.state, tensor.device)
         for place, _ in self._find_places(operand):
@@ -117,8 +120,8 @@ class SharedCurrent(_Shared):
 class SharedDelayed(_Shared):
     """Under `delayed`, whose first scales are those of the present amaxes."""
 
-    def __init__(self, recipe, target, options, group, *others):
-        super().__init__(recipe, get_programs(recipe, target, options), group, *others)
+    def __init__(self, recipe, target, options, *others):
+        super().__init__(recipe, get_programs(recipe, target, options), *others)
         self._known = set()
 
     def set_saved(self, saved):
@@ -133,7 +136,7 @@ class SharedDelayed(_Shared):
         if not slots:
             self._known.add(operand)
             return
-        amax, shard = self.measure(tensor, operand, operand != "weight")
+        amax, shard = self.measure(tensor, operand)
         scale = shard_programs.make_first_scale(shard.codes, self.recipe, amax.item())
         for slot in slots:
             self.state.set_scale(slot.name, scale)

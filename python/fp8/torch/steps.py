@@ -97,12 +97,24 @@ def _compare(model, holders, group):
         _compared[model] = lines
 
 
-def _reduce(states, group):
+def reduce_amaxes(states, group):
+    """Makes the amaxes of states' present step the maximum over a group's ranks."""
     rows = [_get_row(state) for state in states]
     amaxes = torch.cat(rows)
     torch.distributed.all_reduce(amaxes, torch.distributed.ReduceOp.MAX, group=group)
     for row, amax in zip(rows, amaxes.split([len(row) for row in rows])):
         row.copy_(amax)
+
+
+def _reduce_parts(holders):
+    """The same over the groups that have parts of weights, which the group of a step need not have."""
+    by_group = {}
+    for holder in holders:
+        group = getattr(holder, "parallel", None)
+        if group is not None and holder.state is not None:
+            by_group.setdefault(group, []).append(holder.state)
+    for group, states in by_group.items():
+        reduce_amaxes(states, group)
 
 
 def end_step(model, group=None):
@@ -123,7 +135,9 @@ def end_step(model, group=None):
     if group is not None or is_distributed:
         _compare(model, holders, group)
         if states:
-            _reduce(states, group)
+            reduce_amaxes(states, group)
+        if group is not None:
+            _reduce_parts(holders)
     for holder in holders:
         holder.end_step()
 

@@ -55,7 +55,7 @@ class _Item:
     def find_held(self):
         """The HeldCodes to write, or None: nothing was computed with the weight yet, it is of another
         type than activations and no master of them, or the layer has become another one since."""
-        if not getattr(self.layer, "_holds", False) or self.layer._amax_group is not None or (
+        if not getattr(self.layer, "_holds", False) or self.layer._amax_groups or (
                 self.layer.weight is not self.parameter):
             return None
         recipe = self.layer.recipe
