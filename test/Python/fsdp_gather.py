@@ -180,6 +180,37 @@ class Gather(unittest.TestCase):
                     with self.subTest(recipe=recipe, name=info.name):
                         self.assertTrue(torch.equal(each[recipe][info.name], value.flatten().view(torch.uint8)))
 
+    def test_what_programs_take(self):
+        """Amaxes begin where vectors do, though they are parts of what all ranks reduce; and weights are quantized once
+        in a step, all behind it."""
+        def run(recipe):
+            found, counts, kept = [], [], (shard_programs.Shard.scale, shard_programs.Shard.quantize)
+
+            def scale(shard, block, amax):
+                found.append(amax.data_ptr() % 16)
+                return kept[0](shard, block, amax)
+
+            def quantize(*arguments):
+                counts[-1] += 1
+                return kept[1](*arguments)
+            model, batches = make_model(recipe, True), torch.ones(STEPS, PART, WIDTH)
+            shard_programs.Shard.scale, shard_programs.Shard.quantize = scale, quantize
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            for batch in batches:
+                with fp8.torch.accumulated(model):
+                    counts.append(0)
+                    model(batch).square().mean().backward()
+                optimizer.step()
+                counts.append(0)
+                fp8.torch.precompute_scales(model)
+            shard_programs.Shard.scale, shard_programs.Shard.quantize = kept
+            return found, counts
+        for found in ranks.run(2, lambda: {recipe: run(recipe) for recipe in RECIPES}):
+            for recipe, (places, counts) in found.items():
+                with self.subTest(recipe=recipe):
+                    self.assertEqual(set(places) - {0}, set())
+                    self.assertEqual(counts, [4, 4 if recipe == "rowwise" else 2, 0, 4 if recipe == "rowwise" else 2])
+
     def test_state_dicts_have_plain_tensors(self):
         def run():
             model = make_model("current", True)

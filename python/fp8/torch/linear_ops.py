@@ -68,7 +68,7 @@ class Unit:
         # Whether a weight that is gathered as codes may have no scale of a step before.
         self.is_first_gather = True
         # Which values of it this step has the amax of.
-        self.gathered_key = None
+        self.gathered_key = self._weight_slot = None
         _units[self.number] = self
 
     def _get(self, name, rows, weight, has_bias, device=None, dtype=None):
@@ -155,8 +155,12 @@ class Unit:
 
     def find_weight_slot(self):
         """The place and the name of the weight's slot in the state."""
+        # They stay, and asking a GPU's state for them waits for it.
+        if self._weight_slot is not None and self._weight_slot[0] is self.state:
+            return self._weight_slot[1:]
         for place, slot in enumerate(self.state.slots.values()):
             if slot.operand == "weight":
+                self._weight_slot = self.state, place, slot.name
                 return place, slot.name
         raise UnsupportedError("expected a state with the scale of a weight, but got one without")
 

@@ -25,12 +25,13 @@ _COPIES = {_aten.clone.default, _aten._to_copy.default, _aten.new_zeros.default,
            _aten.empty_like.default, _aten._pin_memory.default}
 
 
-class _Amaxes:
-    """Those of the whole weight by direction, as long as it stays what it is."""
+class _Known:
+    """Amaxes of the whole weight by direction, and codes of this rank's rows with the inverses of
+    their scales, as long as it stays what it is."""
 
     def __init__(self):
-        self.changes, self._key, self._by_direction = 0, None, {}
-        self.is_compared = False
+        self.changes, self._key, self._by_direction, self._codes = 0, None, {}, {}
+        self.is_compared, self.gather = False, None  # The last _Gather.
 
     def make_key(self, data):
         # Whoever writes to a weight goes through its class, or to a view that counts by itself.
@@ -42,16 +43,26 @@ class _Amaxes:
     def set(self, data, by_direction):
         self._key, self._by_direction = self.make_key(data), by_direction
 
+    def get_codes(self, data, direction):
+        key, found = self._codes.get(direction, (None, None))
+        return found if key == self.make_key(data) else None
+
+    def set_codes(self, data, direction, codes):
+        self._codes[direction] = self.make_key(data), codes
+
+    def drop_codes(self):
+        self._codes = {}
+
 
 class ShardedWeight(torch.Tensor):
     """A weight that is a tensor like any other, but FSDP2 gathers codes of it."""
 
     @staticmethod
-    def __new__(cls, data, amaxes=None):
+    def __new__(cls, data, known=None):
         made = torch.Tensor._make_wrapper_subclass(
             cls, data.shape, strides=data.stride(), storage_offset=data.storage_offset(),
             dtype=data.dtype, layout=data.layout, device=data.device)
-        made._data, made._amaxes = data, amaxes or _Amaxes()
+        made._data, made._known = data, known or _Known()
         return made
 
     def __repr__(self):
@@ -73,7 +84,7 @@ class ShardedWeight(torch.Tensor):
         changes = func._schema.is_mutable
 
         def unwrap(weight):
-            weight._amaxes.changes += changes
+            weight._known.changes += changes
             return weight._data
 
         args, kwargs = tree_map_only(cls, unwrap, (args, kwargs or {}))
@@ -81,8 +92,8 @@ class ShardedWeight(torch.Tensor):
         if isinstance(first, cls) and results is first._data:
             return first
         if isinstance(first, cls) and (func in _VIEWS or func in _COPIES):
-            amaxes = first._amaxes if func in _VIEWS else None
-            return tree_map(lambda each: cls(each, amaxes) if isinstance(each, torch.Tensor)
+            known = first._known if func in _VIEWS else None
+            return tree_map(lambda each: cls(each, known) if isinstance(each, torch.Tensor)
                             else each, results)
         return results
 
@@ -92,11 +103,12 @@ class ShardedWeight(torch.Tensor):
         # A backward gathers for itself, unless the forward has kept what it had gathered.
         is_backward = torch._C._current_graph_task_id() != -1
         direction = BACKWARD if is_backward and not gather.is_shared else FORWARD
-        if not self._amaxes.is_compared:
+        if not self._known.is_compared:
             # Once, before something is gathered that other ranks have in another size.
             steps.check_ranks([f"a weight of {list(outer_size)}: {module.recipe}, {dtype}"],
                               mesh.get_group())
-            self._amaxes.is_compared = True
+            self._known.is_compared = True
+        self._known.gather = gather
         codes, inverse = gather.quantize(direction)
         return (codes,), (gather, direction, inverse)
 
@@ -133,22 +145,47 @@ class _Gather:
     def quantize(self, direction):
         """Codes of this rank's rows as bytes, with zeros up to what each rank has, and the inverse
         scales of the whole weight."""
+        found = self._weight()._known.get_codes(self._weight()._data, direction)
+        if found is not None and not self._has_ended():
+            return found
         shard, block = self._find_shard(self._dtype), self._get_block(direction)
-        if self._module().recipe.partition(",")[0] == "delayed":
+        if self._is_delayed():
             scale, inverse = self._get_delayed(shard)
         else:
-            # Rounding keeps the order: what is the largest stays so.
-            amax = self._get_amax(direction).to(self._dtype).float()
-            scale, inverse = shard.scale(block, amax)
+            scale, inverse = shard.scale(block, self._round(self._get_amax(direction)))
         rows = -(-self.sizes[0] // self._group.size())
         return shard.quantize(block, scale, inverse, rows), inverse
 
+    def keep(self):
+        """Quantizes now what the next gathers are of: theirs are short kernels between long ones,
+        which they would wait for."""
+        known = self._weight()._known
+        known.drop_codes()
+        for direction in (FORWARD,) if self.is_shared else (FORWARD, BACKWARD):
+            known.set_codes(self._weight()._data, direction, self.quantize(direction))
+
+    def _is_delayed(self):
+        return self._module().recipe.partition(",")[0] == "delayed"
+
+    def _has_ended(self):
+        """Whether the step that codes have the scale of is over."""
+        if not self._is_delayed():
+            return False
+        unit = self._module()._get_unit(self._module().recipe)
+        return unit.gathered_key != self._weight()._known.make_key(self._weight()._data)
+
+    def _round(self, amax):
+        """That of the rounded weight: rounding keeps the order, what is the largest stays so."""
+        amax = amax.to(self._dtype).float()
+        # One of all ranks' is a part of what was reduced, which begins anywhere.
+        return amax if amax.data_ptr() % 16 == 0 else amax.clone()
+
     def _get_amax(self, direction):
         weight = self._weight()
-        found = weight._amaxes.get(weight._data, direction)
+        found = weight._known.get(weight._data, direction)
         if found is None:
             _reduce([(weight, self._find_shard(weight.dtype), self._group, self._module()._parallel)])
-            found = weight._amaxes.get(weight._data, direction)
+            found = weight._known.get(weight._data, direction)
         return found
 
     def _get_delayed(self, shard):
@@ -160,11 +197,11 @@ class _Gather:
             slot = unit.state.slots[name]
             unit.is_first_gather = slot.scale == 1 and slot.recorded == 0
             if unit.is_first_gather and shard_programs.begins_with_current(self._module().recipe):
-                amax = self._get_amax(FORWARD).to(self._dtype).float().item()
+                amax = self._round(self._get_amax(FORWARD)).item()
                 unit.state.set_scale(name, shard_programs.make_first_scale(
                     self.codes, self._module().recipe, amax))
         amaxes, scales, inverses = steps.get_rows(unit.state, shard.data.device)
-        key = self._weight()._amaxes.make_key(self._weight()._data)
+        key = self._weight()._known.make_key(self._weight()._data)
         if unit.gathered_key != key:
             amaxes[place:place + 1].copy_(torch.maximum(
                 amaxes[place], shard.measure((None, None)).view(())))
@@ -206,7 +243,7 @@ def _reduce(shards):
                  for by in grids]
         _reduce_parts([(shard.codes, parts, by) for (_, shard, _, parts), by in zip(each, found)])
         for (weight, *_), by in zip(each, found):
-            weight._amaxes.set(weight._data, by)
+            weight._known.set(weight._data, by)
 
 
 def _reduce_parts(found):
@@ -235,20 +272,27 @@ def _find_sharded(model):
 def precompute_scales(model):
     """Measures all weights that are gathered as codes, with one all-reduce for the whole model.
 
-    It goes behind each step of the optimizer. Without it a weight is measured when it is gathered,
-    with an all-reduce of its own. Weights under delayed scaling have their scales already.
+    It goes behind each step of the optimizer, and behind that of delayed scaling. It also quantizes
+    them for all gathers of a step: this rank's part, a byte for each element, or two where the
+    backward has other codes. Without it a weight is measured when it is gathered, with an
+    all-reduce of its own, and quantized each time. Weights under delayed scaling have their scales
+    already.
     """
-    shards = []
+    shards, gathers = [], []
     for layer, weight in _find_sharded(model):
+        if weight._local_tensor._known.gather is not None:
+            gathers.append(weight._local_tensor._known.gather)
         if layer.recipe.partition(",")[0] == "delayed":
             continue
         group, local = _find_group(layer, weight), weight._local_tensor
         shard = _make_shard(local, layer._part or weight.shape, group,
                             shard_programs.find_codes(layer.recipe), layer, local.dtype)
         shards.append((local, shard, group, layer._parallel))
-    if shards:
-        with torch.no_grad():
+    with torch.no_grad():
+        if shards:
             _reduce(shards)
+        for gather in gathers:
+            gather.keep()
 
 
 def _find_group(layer, weight):
