@@ -46,11 +46,11 @@ def make_model(recipe):
     return fp8.torch.convert_to_fp8_training(nn.Sequential(MLP(), MLP()), recipe, first_last_bf16=0, target="cpu")
 
 
-def parallelize(model, mesh, is_sequence=False):
+def parallelize(model, mesh, is_sequence=False, style=ColwiseParallel):
     for block in model:
         plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
         if is_sequence:
-            plan = {"norm": SequenceParallel(), "up": ColwiseParallel(input_layouts=Shard(1)),
+            plan = {"norm": SequenceParallel(), "up": style(input_layouts=Shard(1)),
                     "down": RowwiseParallel(output_layouts=Shard(1))}
         parallelize_module(block, mesh, plan)
     return model
@@ -183,6 +183,33 @@ class Parallel(unittest.TestCase):
                         self.assertTrue(torch.equal(value, other_values[name]), name)
                 mean = torch.tensor([each[recipe][0][0] for each in found]).mean(0)
                 self.assert_close(mean, torch.stack(expected[recipe]), 1e-2, "losses")
+
+    def test_activations_as_codes(self):
+        """Under the recipes that have one scale for a tensor these have the bits of others, in two steps of delayed
+        scaling, too; bytes are a quarter of f32's."""
+        def run(recipe, style):
+            mesh = init_device_mesh("cpu", (2,))
+            model, sizes = parallelize(make_model(recipe), mesh, True, style), []
+            gather = dist.all_gather_into_tensor
+
+            def count(every, part, **options):
+                sizes.append(part.numel() * part.element_size())
+                return gather(every, part, **options)
+            dist.all_gather_into_tensor = count
+            found = train(model, make_batches(), take_sequence, parts=2)
+            dist.all_gather_into_tensor = gather
+            return found, sizes
+
+        recipes = "current", "delayed", "rowwise"
+        for found in ranks.run(2, lambda: {recipe: [run(recipe, style) for style in (
+                ColwiseParallel, fp8.torch.ColwiseParallel)] for recipe in recipes}):
+            for recipe, (((losses, values), _), ((others, other_values), sizes)) in found.items():
+                with self.subTest(recipe=recipe):
+                    self.assertEqual(losses, others)
+                    for name, value in values.items():
+                        self.assertTrue(torch.equal(value, other_values[name]), name)
+                    if recipe != "rowwise":
+                        self.assertEqual(sizes, [BATCH * LENGTH // 2 * WIDTH] * 2 * STEPS)
 
     def test_checkpoints(self):
         """Saved by four ranks, read by two and by one."""

@@ -20,7 +20,8 @@ from fp8.torch.modules import (Linear, autocast, convert_from_fp8, convert_to_fp
 from fp8.torch.steps import accumulate, accumulated, end_step, make_states
 
 # What is imported when it is asked for.
-_LATE = {"Attention": "attention_calls", "Backend": "backend", "KeyValueCache": "key_value_cache",
+_LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel": "tensor_parallel",
+         "KeyValueCache": "key_value_cache",
          "Part": "parts", "QuantizedExperts": "experts", "QuantizedLinear": "quantized_linear",
          "attend_to_cache": "cached_attention", "combine": "expert_parallel", "dispatch": "expert_parallel",
          "explain": "backend", "fuse_optimizer": "optimizers", "gather_in_fp8": "sharded",
@@ -31,7 +32,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "KeyValueCache": 
          "scaled_dot_product_attention": "scaled_dot_product", "share_amaxes": "shared_amaxes",
          "use_attention": "autocasting"}
 
-__all__ = ["Attention", "Backend", "KeyValueCache", "Linear", "Part", "QuantizedExperts", "QuantizedLinear",
+__all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Part", "QuantizedExperts", "QuantizedLinear",
            "accumulate", "accumulated", "attend_to_cache", "autocast", "combine", "compile_fp8",
            "convert_from_fp8", "convert_to_fp8_training", "dispatch", "end_step", "explain", "fuse_optimizer",
            "gather_in_fp8", "load_pretrained",

@@ -48,13 +48,15 @@ class _Shared(Unit):
     def __init__(self, recipe, programs, groups, parallel, *others):
         super().__init__(programs, *others)
         self.recipe, self.groups, self.parallel = recipe, groups, parallel
+        # Whether the state has x's scale already: that of codes which were gathered.
+        self.has_scale = False
 
-    def measure(self, tensor, operand):
+    def measure(self, tensor, operand, others=()):
         """The amax of a tensor of all ranks, [1, 1], and its Shard."""
         codes = shard_programs.find_codes(self.recipe, operand)
         shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
         amax = shard.measure(_WHOLE)
-        for group in self.groups.get(operand, ()):
+        for group in {*self.groups.get(operand, ()), *others}:
             torch.distributed.all_reduce(amax.view(torch.int32), torch.distributed.ReduceOp.MAX,
                                          group=group)
         return amax, shard
@@ -63,11 +65,21 @@ class _Shared(Unit):
         return [(place, slot) for place, slot in enumerate(self.state.slots.values())
                 if slot.operand == operand]
 
+    def find_places(self, operand):
+        # Names of slots stay, and asking a GPU's state for them waits for it.
+        if getattr(self, "_places_of", None) is not self.state:
+            self._places, self._places_of = {}, self.state
+        if operand not in self._places:
+            self._places[operand] = self.find_slots(operand)
+        return self._places[operand]
+
     def forward(self, x, weight, bias, saves=False):
         if self.before_call:
             self.before_call()
         self.make_state(weight.shape, weight.dtype, weight.device, bias is not None)
-        self.set_scales(x, "activation")
+        if not self.has_scale:
+            self.set_scales(x, "activation")
+        self.has_scale = False
         if not is_gathered(weight):
             self.set_scales(weight, "weight")
         return self._forward("train" if saves else "forward", x, weight, bias)
@@ -82,6 +94,19 @@ class _Shared(Unit):
             self.end_step()
         return results
 
+    def quantize_part(self, x, group):
+        """Codes of this rank's rows of x and the inverse of their scale, which is that of all rows in
+        a group; the next forward is of these rows. There has to be a state."""
+        amax, shard = self.set_scales(x, "activation", {group})
+        place, _ = self.find_places("activation")[0]
+        amaxes, scales, inverses = steps.get_rows(self.state, x.device)
+        if amax is not None:
+            # What a forward measures are values of codes, none above the largest of these.
+            amaxes[place:place + 1].copy_(torch.maximum(amaxes[place], amax.view(())))
+        scale, inverse = (row[place].clone().view(1, 1) for row in (scales, inverses))
+        self.has_scale = True
+        return shard.quantize(_WHOLE, scale, inverse, x.shape[0]), inverse
+
     def _prepare(self, name, function, names, values):
         """Calls are not those of C, which would not ask for scales."""
 
@@ -93,21 +118,14 @@ class SharedCurrent(_Shared):
         super().__init__(recipe, get_programs(shard_programs.make_given(recipe), target, options),
                          *others)
 
-    def set_scales(self, tensor, operand):
-        amax, shard = self.measure(tensor, operand)
+    def set_scales(self, tensor, operand, others=()):
+        amax, shard = self.measure(tensor, operand, others)
         scale, inverse = shard.scale(_WHOLE, amax)
         _, scales, inverses = steps.get_rows(self.state, tensor.device)
-        for place, _ in self._find_places(operand):
+        for place, _ in self.find_places(operand):
             scales[place:place + 1].copy_(scale.view(1))
             inverses[place:place + 1].copy_(inverse.view(1))
-
-    def _find_places(self, operand):
-        # Names of slots stay, and asking a GPU's state for them waits for it.
-        if getattr(self, "_places_of", None) is not self.state:
-            self._places, self._places_of = {}, self.state
-        if operand not in self._places:
-            self._places[operand] = self.find_slots(operand)
-        return self._places[operand]
+        return None, shard
 
     def end_step(self):
         """There is none: all scales are of the present tensors."""
@@ -128,15 +146,23 @@ class SharedDelayed(_Shared):
         super().set_saved(saved)
         self._known = set()
 
-    def set_scales(self, tensor, operand):
+    def set_scales(self, tensor, operand, others=()):
         # All ranks ask the same, since their states are equal.
+        self._set_first_scales(tensor, operand, others)
+        if not others:
+            return None
+        codes = shard_programs.find_codes(self.recipe, operand)
+        shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
+        return shard.measure(_WHOLE), shard
+
+    def _set_first_scales(self, tensor, operand, others):
         if operand in self._known or not shard_programs.begins_with_current(self.recipe):
             return
         slots = [slot for _, slot in self.find_slots(operand) if slot.recorded == 0]
         if not slots:
             self._known.add(operand)
             return
-        amax, shard = self.measure(tensor, operand)
+        amax, shard = self.measure(tensor, operand, others)
         scale = shard_programs.make_first_scale(shard.codes, self.recipe, amax.item())
         for slot in slots:
             self.state.set_scale(slot.name, scale)
