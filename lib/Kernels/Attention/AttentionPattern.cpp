@@ -53,7 +53,9 @@ private:
   /// `chosen` where `condition` holds for what `isVisible` says, else hidden.
   LogicalResult matchCondition(Element *condition, bool isVisible,
                                Element *hidden);
-  bool hasProduct(Element *element, unsigned depth = 0);
+  bool hasProduct(Element *element);
+  /// Whether conversions that `skipCasts` skips go below 16 bits.
+  bool isRoundedToFewBits(Element *element);
   /// The first product, or null.
   linalg::LinalgOp getProduct(Element *element);
   LogicalResult matchOperands(Element *scores);
@@ -68,6 +70,10 @@ private:
   AttentionPattern pattern;
   /// The least that hidden scores may be taken for.
   double hiddenScore = -std::numeric_limits<double>::infinity();
+  /// What is compared with -inf where rows that are hidden are zeros.
+  Element *hiddenOf = nullptr;
+  /// What `hasProduct` has said.
+  llvm::DenseMap<Element *, bool> products;
   /// Digits of the queries that the mask tells apart.
   std::optional<Digits> maskedQueries;
 };
@@ -131,6 +137,7 @@ Element *Matcher::skipHiddenRows(Element *element) {
       trace->getNumber(isHidden->operands[1]) !=
           -std::numeric_limits<double>::infinity())
     return element;
+  hiddenOf = isHidden->operands[0];
   return trace->skipCasts(element->operands[2]);
 }
 
@@ -152,18 +159,29 @@ bool Matcher::isReduction(Element *element, Element *of, bool isMaximum) {
   return isa<arith::AddFOp>(element->op) && start == 0.0;
 }
 
+/// Whether a type has fewer bits than what attention is computed in.
+static bool isNarrow(Type type) {
+  return type && type.isFloat() && type.getIntOrFloatBitWidth() < 16;
+}
+
 Element *Matcher::matchSoftmax(Element *shares) {
   // The narrowest type on the way says whether shares are rounded.
   for (Element *step = shares;;) {
     Element *definition = trace->look(step);
     if (!isOp<arith::ExtFOp, arith::TruncFOp>(definition))
       break;
+    if (isNarrow(definition->getType()))
+      return nullptr;
     pattern.isRounded |= isa<arith::TruncFOp>(definition->op);
     step = definition->operands[0];
   }
   Element *quotient = skipHiddenRows(shares);
+  // Zeros that something else than the scores asks for are the program's own.
+  auto areOf = [&](Element *scores) {
+    return !hiddenOf || trace->isSame(hiddenOf, scores) ? scores : nullptr;
+  };
   if (isOp<linalg::SoftmaxOp>(quotient))
-    return quotient->operands[0];
+    return areOf(quotient->operands[0]);
   if (!isOp<arith::DivFOp>(quotient))
     return nullptr;
   Element *power = trace->skipCasts(quotient->operands[0]);
@@ -175,7 +193,7 @@ Element *Matcher::matchSoftmax(Element *shares) {
       !isReduction(distance->operands[1], distance->operands[0],
                    /*isMaximum=*/true))
     return nullptr;
-  return distance->operands[0];
+  return areOf(distance->operands[0]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,21 +207,39 @@ linalg::LinalgOp Matcher::getProduct(Element *element) {
   return op && isContraction(op) ? op : linalg::LinalgOp();
 }
 
-bool Matcher::hasProduct(Element *element, unsigned depth) {
+bool Matcher::hasProduct(Element *element) {
   element = trace->skipCasts(element);
   if (getProduct(element))
     return true;
-  return depth < 16 && element->kind != Kind::Reduction &&
-         llvm::any_of(
-             element->operands,
-             [&](Element *operand) { return hasProduct(operand, depth + 1); });
+  auto [known, isNew] = products.try_emplace(element, false);
+  if (!isNew)
+    return known->second;
+  bool has = element->kind != Kind::Reduction &&
+             llvm::any_of(element->operands, [&](Element *operand) {
+               return hasProduct(operand);
+             });
+  return products[element] = has;
+}
+
+bool Matcher::isRoundedToFewBits(Element *element) {
+  for (;;) {
+    Element *definition = trace->look(element);
+    if (!isOp<arith::ExtFOp, arith::TruncFOp>(definition))
+      return false;
+    if (isNarrow(definition->getType()))
+      return true;
+    element = definition->operands[0];
+  }
 }
 
 LogicalResult Matcher::matchCondition(Element *condition, bool isVisible,
                                       Element *hidden) {
   std::optional<double> score = trace->getNumber(hidden);
-  // What is added may be far below what 32 bits hold once it is.
-  if (!score || *score > -3e4)
+  // As the softmax sees it: factors behind it are known by now. What is added
+  // may be far below what 32 bits hold once it is.
+  if (score)
+    *score *= pattern.scale;
+  if (!score || !(*score <= -3e4))
     return fail("expected hidden scores of -30000 or less, but got others");
   if (std::isfinite(*score))
     hiddenScore = *score;
@@ -294,6 +330,9 @@ LogicalResult Matcher::matchStep(Element *step, Element *&next) {
 LogicalResult Matcher::matchScores(Element *scores) {
   for (Element *step = trace->skipCasts(scores);;
        step = trace->skipCasts(scores)) {
+    if (isRoundedToFewBits(scores))
+      return fail("expected scores of 16 bits or more, but got some that are "
+                  "rounded to fewer");
     if (getProduct(step))
       return matchOperands(step);
     if (step->kind == Kind::Tensor || failed(matchStep(step, scores)))
@@ -313,7 +352,9 @@ PlacedTensor Matcher::matchOperand(Element *element) {
     if (step->kind == Kind::Tensor) {
       unsigned width = step->getType().getIntOrFloatBitWidth();
       if (step == element ||
-          width <= getElementTypeOrSelf(best.tensor).getIntOrFloatBitWidth()) {
+          (width >= 16 &&
+           width <=
+               getElementTypeOrSelf(best.tensor).getIntOrFloatBitWidth())) {
         best = {step->tensor, step->place};
         pattern.scale *= factor;
         factor = 1;
@@ -321,6 +362,9 @@ PlacedTensor Matcher::matchOperand(Element *element) {
     }
     Element *definition = trace->look(step);
     if (isOp<arith::ExtFOp, arith::TruncFOp>(definition)) {
+      if (isNarrow(definition->getType()) ||
+          isNarrow(getElementTypeOrSelf(definition->op->getOperand(0))))
+        return best;
       step = definition->operands[0];
       continue;
     }

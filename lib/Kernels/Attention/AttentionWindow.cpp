@@ -12,7 +12,11 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
-std::optional<WindowMatcher::Sum> WindowMatcher::getSum(Element *element) {
+std::optional<WindowMatcher::Sum> WindowMatcher::getSum(Element *element,
+                                                        unsigned depth) {
+  // Longer sums than any mask has, of parts that may be shared.
+  if (depth > 8)
+    return std::nullopt;
   element = trace.skipCasts(element);
   if (element->kind == Element::Kind::Index) {
     if (llvm::equal(element->index, keys))
@@ -31,8 +35,8 @@ std::optional<WindowMatcher::Sum> WindowMatcher::getSum(Element *element) {
   if (element->kind != Element::Kind::Operation ||
       !isa<arith::AddIOp, arith::SubIOp>(element->op))
     return std::nullopt;
-  std::optional<Sum> lhs = getSum(element->operands[0]);
-  std::optional<Sum> rhs = getSum(element->operands[1]);
+  std::optional<Sum> lhs = getSum(element->operands[0], depth + 1);
+  std::optional<Sum> rhs = getSum(element->operands[1], depth + 1);
   if (!lhs || !rhs)
     return std::nullopt;
   int64_t sign = isa<arith::SubIOp>(element->op) ? -1 : 1;
@@ -81,6 +85,9 @@ LogicalResult WindowMatcher::matchComparison(Element *comparison,
 }
 
 LogicalResult WindowMatcher::match(Element *condition, bool isVisible) {
+  // Conditions may share parts, so that there are far more paths than parts.
+  if (++steps > 64)
+    return failure();
   condition = trace.skipCasts(condition);
   if (std::optional<double> value = trace.getNumber(condition))
     return success((*value != 0) == isVisible);

@@ -33,10 +33,12 @@ private:
   struct Sum {
     int64_t ofKey = 0, ofQuery = 0, number = 0;
   };
-  std::optional<Sum> getSum(Element *element);
+  std::optional<Sum> getSum(Element *element, unsigned depth = 0);
   LogicalResult matchComparison(Element *comparison, bool isVisible);
 
   ElementTrace &trace;
+  /// How often `match` was called.
+  unsigned steps = 0;
   ArrayRef<unsigned> keys;
 };
 

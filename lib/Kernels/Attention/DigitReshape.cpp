@@ -121,6 +121,8 @@ Value fp8::reshapeDigits(OpBuilder &b, Location loc, const DigitTable &digits,
   // Loops may have extents that what they read has not.
   auto known = mlir::cast<RankedTensorType>(tensor.getType())
                    .clone(getExtents(digits, source));
+  if (!tensor::CastOp::areCastCompatible(tensor.getType(), known))
+    return {};
   if (tensor.getType() != known)
     tensor = tensor::CastOp::create(b, loc, known, tensor);
   if (source == target)

@@ -80,6 +80,8 @@ FailureOr<Place> DigitTable::split(ArrayRef<unsigned> index,
         return failure();
       unsigned digit = left.pop_back_val();
       int64_t extent = digits[digit].extent;
+      if (extent == 0)
+        return failure();
       bool isWhole = !ShapedType::isDynamic(extent) && wanted % extent == 0;
       if (isWhole) {
         place[dim].insert(place[dim].begin(), digit);
@@ -251,10 +253,13 @@ Element *ElementTrace::getInput(linalg::LinalgOp op, unsigned operand,
     return constant ? makeConstant(constant) : nullptr;
   }
   Place place;
-  for (AffineExpr expr : op.getMatchingIndexingMap(&input).getResults()) {
+  auto type = cast<RankedTensorType>(input.get().getType());
+  AffineMap map = op.getMatchingIndexingMap(&input);
+  for (auto [expr, extent] :
+       llvm::zip_equal(map.getResults(), type.getShape())) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     auto constant = dyn_cast<AffineConstantExpr>(expr);
-    if (!dim && !(constant && constant.getValue() == 0))
+    if (!dim && !(constant && constant.getValue() == 0 && extent == 1))
       return nullptr;
     place.push_back(dim ? loops[dim.getPosition()] : Digits());
   }
@@ -262,7 +267,16 @@ Element *ElementTrace::getInput(linalg::LinalgOp op, unsigned operand,
 }
 
 Element *ElementTrace::getScalar(linalg::LinalgOp op, Value scalar,
-                                 const Place &loops) {
+                                 const Place &loops, Scalars &known) {
+  if (auto found = known.find(scalar); found != known.end())
+    return found->second;
+  Element *element = traceScalar(op, scalar, loops, known);
+  known[scalar] = element;
+  return element;
+}
+
+Element *ElementTrace::traceScalar(linalg::LinalgOp op, Value scalar,
+                                   const Place &loops, Scalars &known) {
   if (auto argument = dyn_cast<BlockArgument>(scalar)) {
     if (argument.getOwner() != op.getBlock() ||
         argument.getArgNumber() >= op.getNumDpsInputs())
@@ -285,7 +299,7 @@ Element *ElementTrace::getScalar(linalg::LinalgOp op, Value scalar,
   for (Value operand : definition->getOperands()) {
     Element *traced = isa<TensorType>(operand.getType())
                           ? nullptr
-                          : getScalar(op, operand, loops);
+                          : getScalar(op, operand, loops, known);
     if (!traced)
       return nullptr;
     operands.push_back(traced);
@@ -304,8 +318,9 @@ Element *ElementTrace::defineLinalg(linalg::LinalgOp op, unsigned result,
   if (failed(loops))
     return nullptr;
   Value yielded = op.getBlock()->getTerminator()->getOperand(result);
+  Scalars known;
   if (op.getNumReductionLoops() == 0)
-    return getScalar(op, yielded, *loops);
+    return getScalar(op, yielded, *loops, known);
   Operation *combiner = yielded.getDefiningOp();
   if (!combiner || combiner->getNumOperands() != 2 ||
       op.getNumReductionLoops() != 1)
@@ -315,7 +330,8 @@ Element *ElementTrace::defineLinalg(linalg::LinalgOp op, unsigned result,
   if (combiner->getOperand(!isSecond) == sum ||
       combiner->getOperand(isSecond) != sum)
     return nullptr;
-  Element *reduced = getScalar(op, combiner->getOperand(!isSecond), *loops);
+  Element *reduced =
+      getScalar(op, combiner->getOperand(!isSecond), *loops, known);
   Place initial = place;
   Element *start = get(op.getDpsInitOperand(result)->get(), initial);
   if (!reduced)
@@ -399,12 +415,12 @@ Element *ElementTrace::skipCasts(Element *element) {
   }
 }
 
-bool ElementTrace::isSame(Element *lhs, Element *rhs, unsigned depth) {
+bool ElementTrace::isSame(Element *lhs, Element *rhs) {
   lhs = skipCasts(lhs);
   rhs = skipCasts(rhs);
   if (lhs == rhs)
     return true;
-  if (lhs->kind != rhs->kind || depth > 32)
+  if (lhs->kind != rhs->kind)
     return false;
   if (lhs->kind == Element::Kind::Constant)
     return getNumber(lhs) && getNumber(lhs) == getNumber(rhs);
@@ -416,10 +432,15 @@ bool ElementTrace::isSame(Element *lhs, Element *rhs, unsigned depth) {
       lhs->op->getAttrDictionary() != rhs->op->getAttrDictionary() ||
       lhs->operands.size() != rhs->operands.size())
     return false;
-  return llvm::all_of(
-      llvm::zip_equal(lhs->operands, rhs->operands), [&](auto pair) {
-        return isSame(std::get<0>(pair), std::get<1>(pair), depth + 1);
-      });
+  // Operands may be shared, so that there are far more paths than pairs.
+  auto [known, isNew] = same.try_emplace({lhs, rhs}, false);
+  if (!isNew)
+    return known->second;
+  bool isEqual = llvm::all_of(
+      llvm::zip_equal(lhs->operands, rhs->operands),
+      [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
+  same[{lhs, rhs}] = isEqual;
+  return isEqual;
 }
 
 std::optional<double> ElementTrace::getNumber(Element *element) {

@@ -101,7 +101,7 @@ public:
   /// `element` before conversions between types of floats and of integers.
   Element *skipCasts(Element *element);
   /// Whether both are known to have the same value.
-  bool isSame(Element *lhs, Element *rhs, unsigned depth = 0);
+  bool isSame(Element *lhs, Element *rhs);
   /// A constant's value, looking through arithmetic on it.
   std::optional<double> getNumber(Element *element);
   /// Operations on tensors that were looked through.
@@ -119,14 +119,22 @@ private:
   /// Indices of the loops of `op` for an element of a result.
   FailureOr<Place> getLoops(linalg::LinalgOp op, unsigned result,
                             const Place &place);
-  /// A number in the body of `op`; null where it cannot be said.
-  Element *getScalar(linalg::LinalgOp op, Value scalar, const Place &loops);
+  /// Numbers of a body that are known, as they may be needed many times: null
+  /// where it cannot be said.
+  using Scalars = llvm::DenseMap<Value, Element *>;
+  /// A number in the body of `op`.
+  Element *getScalar(linalg::LinalgOp op, Value scalar, const Place &loops,
+                     Scalars &known);
+  Element *traceScalar(linalg::LinalgOp op, Value scalar, const Place &loops,
+                       Scalars &known);
   Element *getInput(linalg::LinalgOp op, unsigned operand, const Place &loops);
 
   DigitTable &digits;
   Digits keys;
   std::deque<Element> elements;
   std::map<std::pair<const void *, Place>, Element *> tensors;
+  /// What `isSame` has said of pairs.
+  llvm::DenseMap<std::pair<Element *, Element *>, bool> same;
   llvm::SetVector<Operation *> ops;
 };
 

@@ -9,6 +9,8 @@
 #include "../TargetLookup.h"
 #include "AttentionPattern.h"
 #include "DigitReshape.h"
+#include "fp8/IR/ExactMath.h"
+#include "fp8/IR/FP8Dialect.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Transforms/CanonicalGemm.h"
@@ -45,6 +47,7 @@ private:
   }
 
   /// Whether nothing but the second product needs the scores.
+  LogicalResult checkTypes();
   LogicalResult checkUses();
   /// Follows the result through what moves it or rounds it.
   void followResult();
@@ -92,13 +95,15 @@ LogicalResult Raiser::checkUses() {
   return success();
 }
 
-/// Whether `op` yields what it is given, rounded.
-static bool isRounding(Operation *op) {
+/// Whether `op` yields `tensor`, rounded.
+static bool isRounding(Operation *op, Value tensor) {
   if (isa<arith::TruncFOp>(op))
     return true;
   auto generic = dyn_cast<linalg::LinalgOp>(op);
   if (!generic || generic->getNumResults() != 1 ||
-      generic.getNumDpsInputs() != 1 || generic.getNumReductionLoops() != 0 ||
+      generic.getNumDpsInputs() != 1 ||
+      generic.getDpsInputOperand(0)->get() != tensor ||
+      generic.getNumReductionLoops() != 0 ||
       !llvm::all_of(generic.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isIdentity(); }))
     return false;
@@ -133,7 +138,8 @@ follow(DigitTable &digits, const PlacedTensor &tensor, Operation *op) {
     }
     return PlacedTensor{collapse.getResult(), place};
   }
-  if (op->getNumResults() == 1 && isRounding(op))
+  if (op->getNumResults() == 1 && isRounding(op, tensor.tensor) &&
+      getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth() >= 16)
     return PlacedTensor{op->getResult(0), tensor.place};
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || linalgOp->getNumResults() != 1 ||
@@ -267,7 +273,10 @@ LogicalResult Raiser::buildMask() {
                 pattern.mask->tensor.getType());
   mask = reshapeDigits(b, pattern.product->getLoc(), digits,
                        pattern.mask->tensor, pattern.mask->place, shape);
-  return success(mask != nullptr);
+  if (!mask)
+    return fail("expected a mask of queries or keys, but got {0}",
+                pattern.mask->tensor.getType());
+  return success();
 }
 
 AttentionOp Raiser::build() {
@@ -295,19 +304,43 @@ AttentionOp Raiser::build() {
       /*accumulate=*/AccumulateAttr(), /*p_scale=*/FloatAttr());
 }
 
-LogicalResult Raiser::raise() {
-  if (!(pattern.scale > 0) || !std::isfinite(static_cast<float>(pattern.scale)))
-    return fail("expected a positive factor of scores, but got {0}",
-                pattern.scale);
+static bool isAttended(Type type) {
+  return type.isF32() || type.isBF16() || type.isF16();
+}
+
+LogicalResult Raiser::checkTypes() {
   Type type = getElementTypeOrSelf(pattern.q.tensor);
   if (type != getElementTypeOrSelf(pattern.k.tensor) ||
       type != getElementTypeOrSelf(pattern.v.tensor))
     return fail("expected Q, K and V of one type, but got {0}, {1} and {2}",
                 type, getElementTypeOrSelf(pattern.k.tensor),
                 getElementTypeOrSelf(pattern.v.tensor));
-  if (failed(checkUses()))
+  if (!isAttended(type))
+    return fail("expected Q, K and V of f32, bf16 or f16, but got {0}", type);
+  if (!pattern.mask)
+    return success();
+  Type ofMask = getElementTypeOrSelf(pattern.mask->tensor);
+  if (!isAttended(ofMask) && !ofMask.isInteger(1))
+    return fail("expected a mask of i1, f32, bf16 or f16, but got {0}", ofMask);
+  return success();
+}
+
+LogicalResult Raiser::raise() {
+  for (Operation *op :
+       {pattern.scores.getOperation(), pattern.product.getOperation()})
+    if (isInvariant(op) || hasExactMath(op))
+      return fail("it is {0}, and the sums and functions of the kernel are its "
+                  "own",
+                  isInvariant(op) ? "invariant" : "exact");
+  if (!(pattern.scale > 0) || !std::isfinite(static_cast<float>(pattern.scale)))
+    return fail("expected a positive factor of scores, but got {0}",
+                pattern.scale);
+  if (failed(checkTypes()) || failed(checkUses()))
     return failure();
   followResult();
+  if (!isAttended(getElementTypeOrSelf(result.tensor)))
+    return fail("expected a result of f32, bf16 or f16, but got {0}",
+                getElementTypeOrSelf(result.tensor));
   if (failed(checkRounding()) || failed(findWindow()))
     return failure();
   chooseLayout();
