@@ -43,8 +43,9 @@ def find(key):
         return None
     path, entry = found
     try:
+        _check_program(path, entry)  # Since the folder was looked at, somebody may have written there.
         return _core.load_program(str(path)), entry["remarks"], entry["diagnostics"]
-    except Error as error:
+    except (Error, cache.Refusal) as error:
         _attached.pop(key, None)
         _warn(path.parent, str(error))
         return None
@@ -108,7 +109,8 @@ def _sign(index, secret):
 
 def _is_own(index):
     secret = _get_secret()
-    return secret is not None and hmac.compare_digest(_sign(index, secret), str(index.get("signature")))
+    return secret is not None and hmac.compare_digest(_sign(index, secret).encode(),
+                                                      str(index.get("signature")).encode("utf-8", "replace"))
 
 
 #===----------------------------------------------------------------------===//
@@ -126,7 +128,7 @@ def _read_index(path):
         index = json.loads(cache.read(path))
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: {error}") from error
     if not isinstance(index, dict) or not isinstance(index.get("version"), int):
         raise FileError(f"{path}: expected an object with a version")
@@ -172,8 +174,14 @@ def _get_version():
 
 
 def attach_own(directory):
-    """The same of a checkpoint that may have no programs."""
-    return attach(directory) if (Path(directory) / FOLDER / INDEX).exists() else 0
+    """The same of a checkpoint that may have no programs, and loads without: what is wrong is a warning."""
+    if not (Path(directory) / FOLDER / INDEX).exists():
+        return 0
+    try:
+        return attach(directory)
+    except FileError as error:
+        _warn(Path(directory) / FOLDER, str(error))
+        return 0
 
 
 def attach(directory, trusts=False):
@@ -183,7 +191,8 @@ def attach(directory, trusts=False):
     Raises FileError for a folder that is not there, or whose files are not what they were.
     """
     from fp8 import compiler
-    folder = Path(directory) / FOLDER
+    # What is checked is what is read, also if a link on the way there changes.
+    folder = Path(os.path.realpath(Path(directory) / FOLDER))
     try:
         cache.check_directory(folder)
         index = _read_index(folder / INDEX)
@@ -202,8 +211,7 @@ def attach(directory, trusts=False):
             path = folder / entry["file"]
             if not _is_for(entry, here):
                 continue
-            if _hash(path) != entry["checksum"]:
-                raise FileError(f"{path}: expected the program that {INDEX} has the checksum of, but got something else")
+            _check_program(path, entry)
             found[entry["key"]] = path, entry
     except cache.Refusal as refusal:
         _warn(folder, str(refusal))
@@ -211,6 +219,12 @@ def attach(directory, trusts=False):
     with _lock:
         _attached.update(found)
     return len(found)
+
+
+def _check_program(path, entry):
+    """Raises FileError for a file that is not what its index says."""
+    if _hash(path) != entry["checksum"]:
+        raise FileError(f"{path}: expected the program that {INDEX} has the checksum of, but got something else")
 
 
 def _hash(path):

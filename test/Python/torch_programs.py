@@ -155,6 +155,30 @@ class Programs(unittest.TestCase):
         with self.assertRaisesRegex(fp8.FileError, "nothing"):
             programs.attach(self.folder / "nothing")
 
+    def test_what_is_wrong_keeps_no_checkpoint_from_loading(self):
+        """Programs that nobody asked for are optional: a warning says what is wrong with them."""
+        folder = self.write()
+        contents = (folder / programs.INDEX).read_text()
+        for text in ("<html>", "[" * 200000, json.dumps({**json.loads(contents), "signature": "\xe9"})):
+            (folder / programs.INDEX).write_text(text)
+            with self.assertWarnsRegex(RuntimeWarning, "are compiled where they are needed"):
+                self.assertEqual(programs.attach_own(self.folder), 0)
+        (folder / programs.INDEX).unlink()
+        (folder / "other.json").write_text(contents)
+        (folder / programs.INDEX).symlink_to("other.json")  # As the Hub's cache has files.
+        with self.assertWarnsRegex(RuntimeWarning, "are compiled where they are needed"):
+            self.assertEqual(programs.attach_own(self.folder), 0)
+
+    def test_a_program_that_changes_later(self):
+        """What was looked at is what is loaded, also where something is written between."""
+        folder = self.write()
+        self.assertEqual(programs.attach_own(self.folder), 2)
+        for path in folder.glob("*.so"):
+            path.write_bytes(path.read_bytes() + b"x")
+        cache.clear()
+        with self.assertWarnsRegex(RuntimeWarning, "expected the program that .* has the checksum of"):
+            fp8.compile("func.func @f(%x: tensor<16xf32>) -> tensor<16xf32> { return %x : tensor<16xf32> }", target="cpu")
+
     def test_a_path_elsewhere(self):
         folder = self.write()
         entries = json.loads((folder / programs.INDEX).read_text())["programs"]
