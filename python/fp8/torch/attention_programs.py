@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import torch
 
+import fp8
 from fp8.torch import expected
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
