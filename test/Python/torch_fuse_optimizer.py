@@ -69,6 +69,128 @@ def get_units(model):
     return [layer.units[layer.recipe] for layer in fp8.torch.modules.get_layers(model).values()]
 
 
+class Others(unittest.TestCase):
+    """What else has, moves or changes a fused optimizer's tensors."""
+
+    def make(self, layers=3, make=MAKERS["adamw"]):
+        torch.manual_seed(0)
+        model = nn.ModuleList([nn.Conv2d(4, 4, 3) for _ in range(layers)])
+        return model, fp8.torch.fuse_optimizer(model, make(model.parameters()))
+
+    @staticmethod
+    def set_gradients(model, count=None):
+        for parameter in list(model.parameters())[:count]:
+            parameter.grad = torch.ones_like(parameter)
+
+    @staticmethod
+    def get_steps(model, optimizer):
+        return {optimizer.state[parameter]["step"].item() for parameter in model.parameters()}
+
+    def test_copies_count_their_steps(self):
+        """A copy is torch's own, whose parameters share no number of steps."""
+        for copying in (copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
+            model, optimizer = self.make()
+            for _ in range(2):
+                self.set_gradients(model)
+                optimizer.step()
+            model, plain = copying((model, optimizer))
+            self.assertIs(type(plain), torch.optim.AdamW)
+            self.set_gradients(model)
+            plain.step()
+            self.assertEqual(self.get_steps(model, plain), {3})
+
+    def test_parameters_that_become_torchs(self):
+        """Their steps go on from where they were, each by itself."""
+        model, optimizer = self.make()
+        for _ in range(2):
+            self.set_gradients(model)
+            optimizer.step()
+        model.to(memory_format=torch.channels_last)
+        self.set_gradients(model)
+        optimizer.step()
+        self.assertEqual(self.get_steps(model, optimizer), {3})
+
+    def test_parameters_without_a_gradient(self):
+        """Their steps stand still, also behind a new group, or another call of fuse_optimizer."""
+        for change in (lambda model, optimizer: optimizer.add_param_group({"params": [nn.Parameter(torch.ones(16))]}),
+                       fp8.torch.fuse_optimizer):
+            model, optimizer = self.make(1)
+            self.set_gradients(model)
+            optimizer.step()
+            change(model, optimizer)
+            optimizer.zero_grad()
+            self.set_gradients(model, 1)
+            optimizer.step()
+            self.assertEqual([optimizer.state[parameter]["step"].item() for parameter in model.parameters()], [2, 1])
+
+    def test_state_that_is_replaced(self):
+        """Tensors that others put into the state, as those who move it, are those of the next step."""
+        model, optimizer = self.make(1)
+        other, plain = copy.deepcopy((model, optimizer))
+        for step in range(3):
+            for each, its in ((model, optimizer), (other, plain)):
+                self.set_gradients(each)
+                its.step()
+                for state in its.state.values():
+                    if step == 1:
+                        state.clear()
+                    state.update({name: value.clone() for name, value in state.items()})
+        for mine, its in zip(model.parameters(), other.parameters()):
+            self.assertTrue(torch.equal(mine, its))
+            self.assertTrue(torch.equal(optimizer.state[mine]["exp_avg"], plain.state[its]["exp_avg"]))
+
+    def test_first_step_of_scaled_momentum(self):
+        """There is no buffer to keep where the first gradients are not finite."""
+        parameter = nn.Parameter(torch.ones(16))
+        optimizer = torch.optim.SGD([parameter], 1.0, momentum=0.9, fused=True)
+        fp8.torch.fuse_optimizer(nn.Module(), optimizer)
+        for gradient, found, expected_value in ((float("inf"), 1.0, 1.0), (2.0, 0.0, 0.0)):
+            parameter.grad = torch.full((16,), gradient)
+            optimizer.grad_scale, optimizer.found_inf = torch.tensor(2.0), torch.tensor(found)
+            optimizer.step()
+            self.assertEqual(set(parameter.tolist()), {expected_value})
+
+    def test_clip_factor(self):
+        """All gradients are multiplied by it, those that torch.optim steps among them, which stay as they are."""
+        weight, other = nn.Parameter(torch.ones(16)), nn.Parameter(torch.ones(16, 16).t())
+        wide = nn.Parameter(torch.ones(16, dtype=torch.float64))
+        optimizer = torch.optim.SGD([weight, other, wide], 1.0)
+        fp8.torch.fuse_optimizer(nn.Module(), optimizer)
+        optimizer.clip_factor = torch.tensor(0.5)
+        for parameter in (weight, other, wide):
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        for parameter in (weight, other, wide):
+            self.assertEqual(set(parameter.flatten().tolist()), {0.5})
+            self.assertEqual(set(parameter.grad.flatten().tolist()), {1.0})
+        for factor, got in ((0.5, "float"), (torch.ones(2), r"sizes \[2\]")):
+            optimizer.clip_factor = factor
+            with self.assertRaisesRegex(fp8.ArgumentError, f"clip_factor to be a tensor of one number, but got .*{got}"):
+                optimizer.step()
+
+    def test_writes_through_data(self):
+        """A model that becomes one that evaluates, or trains, takes its weights as they are."""
+        for recipe in ("current", "delayed"):
+            run = Run(recipe, MAKERS["adamw"], True).train(2)
+            for parameter in run.model.parameters():
+                parameter.data.zero_()
+            with torch.no_grad():
+                self.assertEqual(run.model.eval()(torch.ones(ROWS, WIDTH)).abs().max().item(), 0.0, recipe)
+
+    def test_inverses_stay_with_codes(self):
+        """What a graph that was captured reads belongs to the codes, also where a state has gone on."""
+        run = Run("delayed", MAKERS["adamw"], True).train(3)
+        unit = get_units(run.model)[0]
+        held = unit.held
+        before = held.values["weight.scale_inv"].clone()
+        for parameter in run.model.parameters():
+            parameter.data.mul_(8)
+        for _ in range(2):
+            run.forward().backward()
+        self.assertTrue(torch.equal(held.values["weight.scale_inv"], before))
+        self.assertEqual(held.values["weight.scale_inv"].data_ptr() % 16, 0)
+
+
 class Steps(unittest.TestCase):
     def compare(self, own, other):
         self.assertEqual(own.losses, other.losses)

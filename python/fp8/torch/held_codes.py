@@ -28,7 +28,12 @@ class HeldCodes:
         self._key = self._rows = self._state = self._place = None
         # What programs of the optimizer take, by the names of their arguments.
         self.arguments = {"codes": self.values["weight.codes"], "codes_1": self.values["weight.codes_1"]}
-        if not self.is_delayed:
+        if self.is_delayed:
+            # Its own, since a state's becomes that of the next step, whose codes are not there yet: a CUDA graph
+            # does not see that these are dropped.
+            self._inverse = torch.empty(1, 1, device=device)
+            self.values["weight.scale_inv"] = self.values["weight.scale_inv_1"] = self._inverse
+        else:
             self._add_inverses(sizes, device)
 
     def _add_inverses(self, sizes, device):
@@ -61,9 +66,12 @@ class HeldCodes:
         if key != self._rows:
             one = [row[self._place:self._place + 1].view(1, 1) for row in rows]
             self.arguments.update(zip(("row", "scale", "factor"), one))
-            self.values["weight.scale_inv"] = self.values["weight.scale_inv_1"] = one[2]
             self._rows = key
         return True
+
+    def find_copy(self):
+        """(to, from) of the inverse of the scale that codes were just written with, or None."""
+        return (self._inverse, self.arguments["factor"]) if self.is_delayed else None
 
     def mark(self, weight):
         """Codes are those of a weight as it is now."""

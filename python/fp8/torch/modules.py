@@ -143,6 +143,15 @@ class Linear(nn.Linear):
         for recipe, bytes_ in saved.items():
             self._get_unit(recipe, bytes_)
 
+    def train(self, mode=True):
+        """As a module's. What evaluates may have written weights through `.data`, as averages are swapped in,
+        and nobody sees that: codes that an optimizer wrote are taken again behind its next step."""
+        if mode != self.training:
+            for unit in self._units.values():
+                if unit.held is not None:
+                    unit.held.drop()
+        return super().train(mode)
+
     def take_codes(self):
         """From now on programs take codes of the weight, as those that FSDP2 gathers."""
         self._cache_weights = True

@@ -4,6 +4,7 @@
     fp8.torch.fuse_optimizer(model, optimizer)
 """
 
+import collections
 import functools
 import weakref
 
@@ -45,10 +46,7 @@ class _Fused:
     def state_dict(self):
         """As torch.optim's own, which takes it."""
         states = super().state_dict()
-        # Parameters share the number of their steps here, and torch would count it once for each.
-        for state in states["state"].values():
-            if isinstance(state.get("step"), torch.Tensor):
-                state["step"] = state["step"].clone()
+        states["state"] = {key: _unshare(state) for key, state in states["state"].items()}
         return states
 
     def load_state_dict(self, state_dict):
@@ -63,7 +61,16 @@ class _Fused:
 
     def __reduce_ex__(self, protocol):
         # What is copied or unpickled is torch's own: it knows no model.
-        return _make_plain, (type(self)._fp8_class,), self.__getstate__()
+        values = self.__getstate__()
+        states = {parameter: _unshare(state) for parameter, state in values["state"].items()}
+        return _make_plain, (type(self)._fp8_class,), {**values, "state": collections.defaultdict(dict, states)}
+
+
+def _unshare(state):
+    """A parameter's state with a number of steps of its own: here parameters share it, and torch would count
+    it once for each."""
+    return {name: value.clone() if name == "step" and isinstance(value, torch.Tensor) else value
+            for name, value in state.items()}
 
 
 def _make_plain(cls):
@@ -134,6 +141,7 @@ def fuse_optimizer(model, optimizer):
         layer._holds = True
         layer.take_codes()
     optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers)
+    optimizer._fp8_plan.forget()
     optimizer.write_codes()
     return optimizer
 

@@ -65,6 +65,10 @@ class Factors:
         for each in found.values():
             self._share(each[0][0]["step"], each)
 
+    def is_shared(self, step):
+        """Whether several parameters may have this number of steps."""
+        return id(step) in self._members
+
     def _share(self, step, each):
         for state, _ in each:
             state["step"] = step

@@ -5,6 +5,7 @@ import functools
 import torch
 
 import fp8
+from fp8.errors import ArgumentError
 from fp8.torch import step_factors
 from fp8.torch.held_codes import HeldCodes
 from fp8.torch.linear_programs import ELEMENTS
@@ -46,7 +47,17 @@ class _Item:
         columns = parameter.shape[-1] if parameter.ndim > 1 else parameter.numel()
         self.sizes = parameter.numel() // columns if columns else 0, columns
         self.element = ELEMENTS.get(parameter.dtype)
-        self.states = None
+        # The moments as matrices, by name, and what the optimizer's state has for them.
+        self.states, self._kept = None, ()
+
+    def has(self, state, names):
+        """Whether `states` are those of an optimizer's state, which others may move or replace."""
+        return self.states is not None and tuple(self.states) == names and all(
+            state.get(name) is value for name, value in zip(names, self._kept))
+
+    def keep(self, state, names):
+        self._kept = [state[name] for name in names]
+        self.states = {name: self.flatten(state[name]) for name in names}
 
     def flatten(self, tensor):
         """A view of a tensor of the parameter's sizes, as a matrix."""
@@ -69,6 +80,10 @@ class _Item:
         return self.held if self.held.bind(unit) else None
 
 
+def _describe(value):
+    return f"one of sizes {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+
+
 def _is_taken(parameter):
     """Whether a parameter and its gradient are what programs take: others are torch.optim's."""
     gradient = parameter.grad
@@ -76,6 +91,11 @@ def _is_taken(parameter):
             and gradient.layout is torch.strided and type(parameter.data) is torch.Tensor
             and type(gradient) is torch.Tensor and parameter.is_contiguous() and not gradient.is_neg()
             and parameter.device.type in ("cpu", "cuda") and gradient.device == parameter.device)
+
+
+def _unshare_step(state):
+    if isinstance(state.get("step"), torch.Tensor):
+        state["step"] = state["step"].clone()
 
 
 class Plan:
@@ -91,6 +111,8 @@ class Plan:
         for item in self._items.values():
             item.states = None
         self._factors = step_factors.Factors()
+        for state in self._optimizer().state.values():
+            _unshare_step(state)
 
     def _get_item(self, parameter):
         item = self._items.get(id(parameter))
@@ -101,6 +123,9 @@ class Plan:
 
     def step(self):
         optimizer = self._optimizer()
+        factor = optimizer.clip_factor
+        if factor is not None and not (isinstance(factor, torch.Tensor) and factor.numel() == 1):
+            raise ArgumentError(f"expected clip_factor to be a tensor of one number, but got {_describe(factor)}")
         taken, others = [], []
         for group in optimizer.param_groups:
             rest = []
@@ -133,12 +158,21 @@ class Plan:
         """Steps of torch.optim for parameters that programs do not take."""
         step = type(optimizer)._fp8_class.step
         step = getattr(step, "__wrapped__", step)  # Hooks are around ours.
-        groups = optimizer.param_groups
+        groups, kept, factor = optimizer.param_groups, [], optimizer.clip_factor
+        for parameter in (parameter for rest in others for parameter in rest):
+            # It may have been taken by programs before, which share the number of steps.
+            if self._factors.is_shared(optimizer.state.get(parameter, {}).get("step")):
+                _unshare_step(optimizer.state[parameter])
+            if factor is not None:
+                kept.append((parameter, parameter.grad))
+                parameter.grad = parameter.grad * factor.reshape(()).to(parameter.grad.device, parameter.grad.dtype)
         optimizer.param_groups = [{**group, "params": rest} for group, rest in zip(groups, others)]
         try:
             step(optimizer)
         finally:
             optimizer.param_groups = groups
+            for parameter, gradient in kept:
+                parameter.grad = gradient
 
     def _begin(self, optimizer, group, item, shared):
         """The Rule of a parameter's step and the number of its group; makes what state is not there yet."""
@@ -152,14 +186,14 @@ class Plan:
             return self._begin_sgd(group, item, state, options), number
         options += ["amsgrad"] * group["amsgrad"] + ["late"] * (1 - group["betas"][0] >= 0.5)
         rule = Rule("adamw" if group.get("decoupled_weight_decay", self._kind == "adamw") else "adam", tuple(options))
-        if item.states is None or rule.moments != tuple(item.states):
+        if not item.has(state, rule.moments) or "step" not in state:
             if "step" not in state:
                 on_device = group["capturable"] or group["fused"]
                 state["step"] = torch.zeros((), device=item.alias.device if on_device else "cpu")
             for name in rule.moments:
                 if name not in state:
                     state[name] = torch.zeros_like(item.parameter, requires_grad=False)
-            item.states = {name: item.flatten(state[name]) for name in rule.moments}
+            item.keep(state, rule.moments)
         return rule, number
 
     def _begin_sgd(self, group, item, state, options):
@@ -169,8 +203,8 @@ class Plan:
             state["momentum_buffer"] = torch.zeros_like(item.parameter, requires_grad=False)
             item.states = None
         rule = Rule("sgd", tuple(options))
-        if item.states is None or rule.moments != tuple(item.states):
-            item.states = {name: item.flatten(state[name]) for name in rule.moments}
+        if not item.has(state, rule.moments):
+            item.keep(state, rule.moments)
         return rule
 
     def write_codes(self):
@@ -205,6 +239,9 @@ class Plan:
                 own.update(item.states, grad=item.flatten(item.parameter.grad.contiguous()))
             values.update({f"{name}_{number}": value for name, value in own.items()})
         function(*[values[name] for name in names])
+        copies = [copy for _, held in pairs if held and (copy := held.find_copy()) is not None]
+        if copies:
+            torch._foreach_copy_(*map(list, zip(*copies)))
         for item, held in pairs:
             if update.rule.kind != "none":
                 torch.autograd.graph.increment_version(item.parameter)

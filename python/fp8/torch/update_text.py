@@ -77,7 +77,10 @@ class Rule(namedtuple("Rule", "kind options", defaults=((),))):
 
     def write(self, body, p, g, moments, factors):
         """The parameter and the moments behind the step."""
-        old, (g, *_) = (p, *moments.values()), (g,)
+        if "scaled" in self.options and None in moments.values():
+            none = body.emit("arith.constant 0.0")  # A buffer that is not there yet.
+            moments = {name: none if value is None else value for name, value in moments.items()}
+        old = p, *moments.values()
         if "scaled" in self.options:
             g = body.div(g, factors["grad_scale"])
         if "clipped" in self.options:
