@@ -22,8 +22,8 @@ func.func @registers(%a: !a) -> tensor<256x256xbf16> {
 
 // -----
 
-!a = !fp8.scaled<256x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-func.func @mx_factors(%a: !a) -> tensor<256x256xbf16> {
+!a = !fp8.scaled<256x256xf8E4M3FN, block = [1, 64], scale = f32>
+func.func @other_blocks(%a: !a) -> tensor<256x256xbf16> {
   // expected-error @below {{expected A to have f32 scale factors per tensor, per row, per 1x128 or per 128x128}}
   %0 = fp8.matmul %a, %a
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4>}

@@ -124,8 +124,8 @@ func.func @either(%x: tensor<128x256xbf16>, %w: tensor<256x512xbf16>) -> (!y, !y
 }
 
 // Without a kernel there is no order that it wants.
-!mq = !fp8.scaled<128x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-!mt = !fp8.scaled<256x128xf8E4M3FN, block = [32, 1], scale = f8E8M0FNU>
+!mq = !fp8.scaled<128x256xf8E4M3FN, block = [1, 64], scale = f32>
+!mt = !fp8.scaled<256x128xf8E4M3FN, block = [64, 1], scale = f32>
 func.func @no_kernel(%x: !mt) -> tensor<128x128xbf16> {
   %t = fp8.transpose %x permutation = [1, 0] : !mt
   %y = fp8.matmul %t, %t {fp8.name = "no_kernel"} : !mq, !mq -> tensor<128x128xbf16>

@@ -8,7 +8,7 @@
 !w = !fp8.scaled<4096x4096xf8E4M3FN, block = [128, 128], scale = f32>
 !u = !fp8.scaled<8191x7184xf8E4M3FN, block = [*, *], scale = f32>
 !v = !fp8.scaled<2112x7184xf8E4M3FN, block = [*, *], scale = f32>
-!m = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!m = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 64], scale = f32>
 
 // A large product takes what the board's power allows: wide tiles read least.
 // CHECK-LABEL: @large

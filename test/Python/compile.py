@@ -187,7 +187,7 @@ class Stubs(unittest.TestCase):
         text = (Path(fp8.__file__).parent / "_core.pyi").read_text()
         for node in ast.parse(text).body:
             if isinstance(node, ast.ClassDef):
-                named = {it.name for it in node.body}
+                named = {it.target.id if isinstance(it, ast.AnnAssign) else it.name for it in node.body}
                 there = {name for name in vars(getattr(_core, node.name)) if name[0] != "_"}
                 self.assertEqual({name for name in named if name[0] != "_"}, there)
         named = {it.name for it in ast.parse(text).body if hasattr(it, "name")}

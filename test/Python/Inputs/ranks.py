@@ -16,6 +16,8 @@ PATIENCE = 400  # Seconds, of processors that have other work, too.
 
 def _work(rank, world, folder, body, arguments):
     signal.alarm(PATIENCE)
+    # PyTorch makes a new pool of threads for the one that fork() lost: before threads of autograd ask for it at once.
+    torch.set_num_threads(1)
     status = 1
     try:
         dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
