@@ -8,6 +8,7 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import ranks  # noqa: E402
@@ -18,7 +19,7 @@ from torch import nn  # noqa: E402
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
-from torch.distributed.tensor import Replicate, Shard  # noqa: E402
+from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
 from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel, SequenceParallel,  # noqa: E402
                                                parallelize_module)
 from torch.nn import functional as F  # noqa: E402
@@ -210,6 +211,26 @@ class Parallel(unittest.TestCase):
                         self.assertTrue(torch.equal(value, other_values[name]), name)
                     if recipe != "rowwise":
                         self.assertEqual(sizes, [BATCH * LENGTH // 2 * WIDTH] * 2 * STEPS)
+
+    def test_scale_of_another_input(self):
+        """A layer that gathers codes and is then left to PyTorch keeps no scale of them for its next input."""
+        def run():
+            mesh, found = init_device_mesh("cpu", (2,)), []
+            for is_left in (True, False):
+                torch.manual_seed(0)
+                model = fp8.torch.convert_to_fp8_training(nn.Sequential(nn.Linear(WIDTH, WIDE)), "current",
+                                                          first_last_bf16=0, target="cpu")
+                parallelize_module(model, mesh, {"0": fp8.torch.ColwiseParallel(input_layouts=Shard(1))})
+                with torch.no_grad():
+                    if is_left:
+                        with mock.patch.object(fp8.torch.Linear, "_is_slower", return_value=True):
+                            model(torch.full((BATCH, LENGTH // 2, WIDTH), 1e-3))
+                    x = torch.randn(BATCH, LENGTH, WIDTH, generator=torch.Generator().manual_seed(1))
+                    found.append(model(DTensor.from_local(x, mesh, [Replicate()], run_check=False)))
+            return [y.to_local() if isinstance(y, DTensor) else y for y in found]
+
+        for y, expected in ranks.run(2, run):
+            self.assertTrue(torch.equal(y, expected))
 
     def test_checkpoints(self):
         """Saved by four ranks, read by two and by one."""

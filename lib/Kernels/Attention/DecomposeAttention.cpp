@@ -308,12 +308,7 @@ static bool hasKernel(Operation *op, const KernelTarget &target,
   if (!kernel)
     return false;
   FailureOr<std::unique_ptr<KernelSpec>> spec = kernel.getKernelSpec(reason);
-  if (failed(spec))
-    return false;
-  const KernelGenerator *generator =
-      target.architecture->getGenerator(**spec, reason);
-  return generator &&
-         succeeded(generator->select(**spec, target.attribute, reason));
+  return succeeded(spec) && hasKernel(**spec, target, reason);
 }
 
 namespace {

@@ -119,6 +119,12 @@ def forward(layer, x, recipe):
         part = x.redistribute(placements=[Shard(last)]).to_local()
         part_of_bias = None if bias is None else _Part.apply(bias.to_local(), mesh.size())
         placement = Partial()
-    y = layer.compute(part, weight.to_local(), part_of_bias, recipe)
+    try:
+        y = layer.compute(part, weight.to_local(), part_of_bias, recipe)
+    finally:
+        # Where the layer is left to PyTorch nobody has taken the scale of what was gathered.
+        unit = layer._get_unit(recipe)
+        if hasattr(unit, "quantize_part"):
+            unit.has_scale = False
     strides = torch.empty(sizes, device="meta").stride()
     return DTensor.from_local(y, mesh, [placement], run_check=False, shape=torch.Size(sizes), stride=strides)
