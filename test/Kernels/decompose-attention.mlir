@@ -113,7 +113,7 @@ func.func @starts(%q: tensor<2x16x4x64xbf16>, %starts: tensor<2xi32>, %ranges: t
 
 // -----
 
-// REMARK: remark: no kernel: expected attention without a mask, but got one of tensor<16x16xf32>; computed as two products and a softmax
+// REMARK: remark: no kernel: expected no mask, or one of i1 for each batch, query and key, but got one of tensor<16x16xf32>; computed as two products and a softmax
 // SM90-LABEL: @mask
 // SM90-NOT: fp8.attention
 func.func @mask(%q: tensor<1x16x4x64xbf16>, %mask: tensor<16x16xf32>) -> tensor<1x16x4x64xbf16> {

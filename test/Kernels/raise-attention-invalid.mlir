@@ -390,9 +390,9 @@ func.func @negative(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tens
 
 // -----
 
-// The kernel has no masks; without a chip the operation has.
+// The kernel has no masks of numbers; without a chip the operation has.
 
-// REMARK: remark: attention stays two products and a softmax: expected attention without a mask, but got one of tensor<1x4x32x48xf32>
+// REMARK: remark: attention stays two products and a softmax: expected no mask, or one of i1 for each batch, query and key, but got one of tensor<1x4x32x48xf32>
 // ALL-LABEL: @added_mask
 // ALL: fp8.attention {{.*}} mask({{.*}} : tensor<1x4x32x48xf32>) scale = 1.250000e-01
 // KEPT-LABEL: @added_mask
@@ -421,11 +421,11 @@ func.func @added_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: te
 
 // -----
 
-// One for all heads, of i1.
+// It has one of i1 for all heads, of few queries.
 
-// REMARK: remark: attention stays two products and a softmax: expected attention without a mask, but got one of tensor<1x1x32x48xi1>
+// REMARK: remark: attention stays two products and a softmax: expected no mask, or few queries with one, of which their number is known, but got tensor<1x4x80x64xbf16>
 // ALL-LABEL: @bool_mask
-// ALL: fp8.attention {{.*}} mask({{.*}} : tensor<1x1x32x48xi1>) scale = 1.250000e-01
+// ALL: fp8.attention {{.*}} mask({{.*}} : tensor<1x1x80x48xi1>) scale = 1.250000e-01
 // KEPT-LABEL: @bool_mask
 // KEPT-NOT: fp8.attention
 // KEPT: linalg.softmax
@@ -433,26 +433,26 @@ func.func @added_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: te
 #k = affine_map<(b, m, n, k) -> (b, n, k)>
 #s = affine_map<(b, m, n, k) -> (b, m, n)>
 #all = affine_map<(b, m, n) -> (b, m, n)>
-func.func @bool_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>, %mask: tensor<32x48xi1>) -> (tensor<4x32x64xbf16>) {
+func.func @bool_mask(%q: tensor<4x80x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>, %mask: tensor<80x48xi1>) -> (tensor<4x80x64xbf16>) {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<4x32x48xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
-  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
-  %factors = arith.constant dense<0.125> : tensor<4x32x48xf32>
-  %s = arith.mulf %product, %factors : tensor<4x32x48xf32>
-  %masked = linalg.generic {indexing_maps = [#all, affine_map<(b, m, n) -> (m, n)>, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %mask : tensor<4x32x48xf32>, tensor<32x48xi1>) outs(%e : tensor<4x32x48xf32>) {
+  %e = tensor.empty() : tensor<4x80x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x80x48xf32>) -> tensor<4x80x48xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x80x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x80x48xf32>) -> tensor<4x80x48xf32>
+  %factors = arith.constant dense<0.125> : tensor<4x80x48xf32>
+  %s = arith.mulf %product, %factors : tensor<4x80x48xf32>
+  %masked = linalg.generic {indexing_maps = [#all, affine_map<(b, m, n) -> (m, n)>, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %mask : tensor<4x80x48xf32>, tensor<80x48xi1>) outs(%e : tensor<4x80x48xf32>) {
   ^bb0(%score: f32, %seen: i1, %unused: f32):
     %hidden = arith.constant 0xFF800000 : f32
     %chosen = arith.select %seen, %score, %hidden : f32
     linalg.yield %chosen : f32
-  } -> tensor<4x32x48xf32>
-  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
-  %shares = arith.truncf %p : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
-  %oe = tensor.empty() : tensor<4x32x64xf32>
-  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
-  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
-  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
-  return %r : tensor<4x32x64xbf16>
+  } -> tensor<4x80x48xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x80x48xf32>) outs(%e : tensor<4x80x48xf32>) -> tensor<4x80x48xf32>
+  %shares = arith.truncf %p : tensor<4x80x48xf32> to tensor<4x80x48xbf16>
+  %oe = tensor.empty() : tensor<4x80x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x80x64xf32>) -> tensor<4x80x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x80x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x80x64xf32>) -> tensor<4x80x64xf32>
+  %r = arith.truncf %o : tensor<4x80x64xf32> to tensor<4x80x64xbf16>
+  return %r : tensor<4x80x64xbf16>
 }
 
 // -----

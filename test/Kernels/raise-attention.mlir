@@ -6,7 +6,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="target=cpu to=fusion" --split-input-file | FileCheck %s --check-prefix=OFF
 
 // QUIET-NOT: {{.}}
-// PIPELINE-COUNT-5: fp8.attention
+// PIPELINE-COUNT-6: fp8.attention
 // OFF-NOT: fp8.attention
 
 // Heads of batches that are one dimension from the start are heads.
@@ -743,3 +743,35 @@ func.func @jax_window(%arg0: tensor<2x64x4x64xbf16>, %arg1: tensor<2x64x4x64xbf1
   return %collapsed_12 : tensor<2x64x4x64xbf16>
 }
 
+// -----
+
+// A mask of i1 for all heads, of few queries.
+
+// CHECK-LABEL: @bool_mask
+// CHECK: fp8.attention {{.*}} mask({{.*}} : tensor<1x1x32x48xi1>) scale = 1.250000e-01
+// CHECK-NOT: linalg.batch_matmul
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+func.func @bool_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>, %mask: tensor<32x48xi1>) -> (tensor<4x32x64xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x32x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %factors = arith.constant dense<0.125> : tensor<4x32x48xf32>
+  %s = arith.mulf %product, %factors : tensor<4x32x48xf32>
+  %masked = linalg.generic {indexing_maps = [#all, affine_map<(b, m, n) -> (m, n)>, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %mask : tensor<4x32x48xf32>, tensor<32x48xi1>) outs(%e : tensor<4x32x48xf32>) {
+  ^bb0(%score: f32, %seen: i1, %unused: f32):
+    %hidden = arith.constant 0xFF800000 : f32
+    %chosen = arith.select %seen, %score, %hidden : f32
+    linalg.yield %chosen : f32
+  } -> tensor<4x32x48xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %shares = arith.truncf %p : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
+  %oe = tensor.empty() : tensor<4x32x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
+  return %r : tensor<4x32x64xbf16>
+}

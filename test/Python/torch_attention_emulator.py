@@ -39,6 +39,31 @@ class Emulated(unittest.TestCase):
             lengths, starts = (torch.tensor(x[:batches], dtype=torch.int32) for x in ([33, 7], [4, 0]))
             self.compare(lambda lengths, starts: fp8.torch.attend_to_cache(q, k, v, lengths, starts=starts), lengths, starts)
 
+    def test_masks(self):
+        """Whatever their gaps are, of any number of keys, and in whatever memory."""
+        for batches, heads, queries, keys in (1, 4, 1, 40), (2, 4, 1, 333), (3, 2, 1, 7), (2, 6, 3, 65), (1, 4, 1, 1):
+            q, k, v = make(batches, heads, queries, 16, seed=1), *(make(batches, 2, keys, 16, seed=seed) for seed in (2, 3))
+            mask = torch.rand(batches, 1, queries, keys, generator=torch.Generator().manual_seed(4)) < 0.5
+            mask[0, 0, 0] = torch.arange(keys) % 5 == 0
+            lengths = torch.full([batches], keys, dtype=torch.int32)
+            for sinks in None, make(heads, seed=5):
+                self.compare(lambda lengths, mask: fp8.torch.attend_to_cache(q, k, v, lengths, mask=mask, sinks=sinks),
+                             lengths, mask)
+
+    def test_masked_codes(self):
+        q, k = make(2, 4, 1, 32, seed=1), make(2, 2, 70, 32, seed=2).to(torch.float8_e4m3fn)
+        mask = torch.rand(2, 1, 1, 70, generator=torch.Generator().manual_seed(4)) < 0.5
+        lengths, starts = (torch.tensor(x, dtype=torch.int32) for x in ([70, 33], [0, 12]))
+        self.compare(lambda *told: fp8.torch.attend_to_cache(q, k, k, told[0], starts=told[1], mask=told[2]),
+                     lengths, starts, mask)
+
+    def test_no_keys(self):
+        """What begins at the null pointer is not read."""
+        q, k = make(2, 4, 1, 16, seed=1), make(2, 2, 0, 16, seed=2)
+        lengths, mask = torch.zeros(2, dtype=torch.int32), torch.zeros(2, 1, 1, 0, dtype=torch.bool)
+        with mock.patch.object(attention_programs, "get_function", lambda shape, target: _get_function(shape, "sm_90a")):
+            self.assertTrue((fp8.torch.attend_to_cache(q, k, k, lengths, mask=mask) == 0).all())
+
     def test_ranges(self):
         q, k, v = make(1, 4, 3, 16, seed=1), *(make(1, 2, 40, 16, seed=seed) for seed in (2, 3))
         ranges = torch.tensor([[[0, 12], [5, 40], [7, 8]]], dtype=torch.int32)

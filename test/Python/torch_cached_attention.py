@@ -18,11 +18,12 @@ def make(*shape, seed=1, dtype=torch.bfloat16):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def expect(query, keys, values, lengths, window=None, starts=None, sinks=None):
+def expect(query, keys, values, lengths, window=None, starts=None, sinks=None, mask=None):
     """What comes of batches x heads x positions x columns, in f64."""
     results = []
     starts = [0] * len(lengths) if starts is None else starts.tolist()
-    for q, k, v, length, start in zip(query.double(), keys.double(), values.double(), lengths.tolist(), starts):
+    masks = [None] * len(lengths) if mask is None else mask[:, 0]
+    for q, k, v, length, start, mask in zip(query.double(), keys.double(), values.double(), lengths.tolist(), starts, masks):
         group = q.shape[0] // k.shape[0]
         k, v = (x[:, :length].repeat_interleave(group, 0) for x in (k, v))
         own = torch.arange(q.shape[1])[:, None] + length - q.shape[1]
@@ -30,6 +31,8 @@ def expect(query, keys, values, lengths, window=None, starts=None, sinks=None):
         hidden = (key > own) | (key < start)
         if window is not None:
             hidden |= key < own - window
+        if mask is not None:
+            hidden |= ~mask[:, :length]
         scores = (q @ k.transpose(1, 2) * q.shape[2] ** -0.5).masked_fill(hidden, -math.inf)
         if sinks is not None:
             scores = torch.cat([scores, sinks.double()[:, None, None].expand(-1, q.shape[1], 1)], -1)
@@ -74,6 +77,17 @@ class Attend(unittest.TestCase):
                     wide = k.double().nan_to_num(0)
                     self.compare(found, expect(q, wide, wide, lengths, None, starts, sinks), 0.06 if codes else 8e-3)
                     self.assertTrue((found[2] == 0).all())
+
+    def test_masks(self):
+        """With gaps anywhere, and of rows that see no key."""
+        lengths, starts = (torch.tensor(x, dtype=torch.int32) for x in ([40, 21, 9], [5, 0, 0]))
+        for queries in (1, 3):
+            mask = torch.rand(3, 1, queries, 40, generator=torch.Generator().manual_seed(7)) < 0.6
+            mask[2] = False
+            q, k, v = make(3, 4, queries, 32), *(make(3, 2, 40, 32, seed=seed) for seed in (2, 3))
+            found = fp8.torch.attend_to_cache(q, k, v, lengths, starts=starts, mask=mask)
+            self.compare(found, expect(q, k, v, lengths, starts=starts, mask=mask), 6e-3)
+            self.assertTrue((found[2] == 0).all())
 
     def test_codes_and_windows(self):
         lengths = torch.tensor([64, 31], dtype=torch.int32)

@@ -66,7 +66,8 @@ struct AttentionKernel
       operands.ins.push_back(lengths);
     if (Value pages = op.getPageTable())
       operands.ins.push_back(pages);
-    for (Value numbers : {op.getKeyStarts(), op.getKeyRanges(), op.getSinks()})
+    for (Value numbers :
+         {op.getKeyStarts(), op.getKeyRanges(), op.getMask(), op.getSinks()})
       if (numbers)
         operands.ins.push_back(numbers);
     operands.outs.push_back(tensor::EmptyOp::create(

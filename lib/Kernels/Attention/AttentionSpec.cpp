@@ -8,6 +8,7 @@
 
 #include "AttentionSpec.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -24,10 +25,35 @@ std::string AttentionSpec::describe() const {
     os << " ranges";
   if (hasSinks)
     os << " sinks";
+  if (hasMask)
+    os << " mask";
   if (pageSize)
     os << " page" << pageSize;
   os << ' ' << stringifyAccumulate(accumulate);
   return text;
+}
+
+std::optional<int64_t> AttentionSpec::getHeadsOfFewQueries() const {
+  constexpr int64_t kRows = 64;
+  if (heads % headsOfK != 0)
+    return std::nullopt;
+  int64_t together =
+      std::min<int64_t>(llvm::PowerOf2Ceil(heads / headsOfK), kRows);
+  if (queries < 1 || queries * together > kRows)
+    return std::nullopt;
+  return together;
+}
+
+/// Whether a mask is of i1, one for all heads, and broadcast in no other way.
+static bool isOfBatchesAndQueries(RankedTensorType mask,
+                                  const AttentionSpec &spec) {
+  ArrayRef<int64_t> shape = mask.getShape();
+  auto isWhole = [](int64_t extent, int64_t whole) {
+    return extent != 1 || whole == 1;
+  };
+  return mask.getElementType().isInteger(1) && shape.size() == 4 &&
+         isWhole(shape[0], spec.batch) && shape[1] == 1 &&
+         isWhole(shape[2], spec.queries) && isWhole(shape[3], spec.keys);
 }
 
 FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
@@ -36,9 +62,6 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
     reason = llvm::formatv(parts...);
     return failure();
   };
-  if (op.getMask())
-    return fail("expected attention without a mask, but got one of {0}",
-                op.getMask().getType());
   AttentionSpec spec;
   spec.q = AttentionOp::getElementTypeOf(op.getQ());
   spec.k = AttentionOp::getElementTypeOf(op.getK());
@@ -85,6 +108,18 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
   spec.hasKeyStarts = op.getKeyStarts() != nullptr;
   spec.hasKeyRanges = op.getKeyRanges() != nullptr;
   spec.hasSinks = op.getSinks() != nullptr;
+  spec.hasMask = op.getMask() != nullptr;
+  if (spec.hasMask) {
+    auto type = cast<RankedTensorType>(op.getMask().getType());
+    if (!isOfBatchesAndQueries(type, spec))
+      return fail("expected no mask, or one of i1 for each batch, query and "
+                  "key, but got one of {0}",
+                  type);
+    if (!spec.getHeadsOfFewQueries())
+      return fail("expected no mask, or few queries with one, of which their "
+                  "number is known, but got {0}",
+                  op.getQ().getType());
+  }
   spec.pageSize = op.getPageTable() ? op.getPageSize() : 0;
   spec.scale = op.getSoftmaxScale().convertToFloat();
   spec.factorOfP = static_cast<float>(op.getFactorOfP());

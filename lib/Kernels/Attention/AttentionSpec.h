@@ -30,6 +30,9 @@ struct AttentionSpec : AttentionShape {
   /// ranges of keys, and heads a score that is no key's.
   bool hasKeyLengths = false, hasKeyStarts = false, hasKeyRanges = false;
   bool hasSinks = false;
+  /// Whether a mask of i1 says of each batch and query, for all heads, which
+  /// keys are seen of those.
+  bool hasMask = false;
   /// Keys of a page, 0 where keys of a batch lie one after the other.
   int64_t pageSize = 0;
   float factorOfP;
@@ -47,6 +50,9 @@ struct AttentionSpec : AttentionShape {
   }
   int64_t getElementBytes() const { return q.getIntOrFloatBitWidth() / 8; }
   int64_t getHeadDimension() const { return 3 - getSequenceDim(); }
+  /// Heads of Q that a tile of few queries has room for, 64 rows, if all
+  /// queries fit into one with them.
+  std::optional<int64_t> getHeadsOfFewQueries() const;
 
   /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] promote".
   std::string describe() const override;

@@ -19,6 +19,7 @@
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
+#include "AttentionMask.h"
 #include "AttentionParts.h"
 #include "AttentionStore.h"
 #include "Wgmma.h"
@@ -71,6 +72,9 @@ private:
   void setSoftmax(const AttentionTile &tile);
   /// The keys of tile `number` that this thread's rows see.
   Softmax::Window getWindow(const AttentionTile &tile, Value number);
+  /// The scores of tile `number`, -inf where a row does not see a key.
+  SmallVector<Value> hideScores(const AttentionTile &tile, Value number,
+                                ArrayRef<Value> scores);
 
   /// Writes zeros over the last tile's values that a batch's own keys end
   /// before, and over the first tile's before these begin: they may be
@@ -83,6 +87,8 @@ private:
 
   State begin(const AttentionTile &tile, RingPosition k, RingPosition v);
   State step(const AttentionTile &tile, Value number, State state, bool masked);
+  /// Tiles from the last but one down to the first.
+  State walk(const AttentionTile &tile, State state);
   /// Adds the last product.
   void finish(const AttentionTile &tile, State &state);
   /// The product of P and V, for now added to the sums unless these are
@@ -300,6 +306,13 @@ Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
   return window;
 }
 
+SmallVector<Value> AttentionConsumer::hideScores(const AttentionTile &tile,
+                                                 Value number,
+                                                 ArrayRef<Value> scores) {
+  SmallVector<Value> hidden = softmax->mask(scores, getWindow(tile, number));
+  return spec.hasMask ? hideByMask(kernel, tile, number, hidden) : hidden;
+}
+
 void AttentionConsumer::waitForTurn() {
   if (takesTurns())
     b.namedBarrier(b.add(group, kFirstTurn), 256);
@@ -368,7 +381,7 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
       b, /*pending=*/0, getRegisters(product, config.getTileK() / 2));
   ringOfK.release(k.stage, kernel.lane);
   state.k = ringOfK.advance(k);
-  scores = softmax->mask(scores, getWindow(tile, b.sub(tile.end, b.i32(1))));
+  scores = hideScores(tile, b.sub(tile.end, b.i32(1)), scores);
   if (spec.hasRestBehindKeys() && !memory.hasTransposedV())
     hideLastValues(tile, v);
   state.rows = softmax->getInitial();
@@ -422,7 +435,7 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
       b, /*pending=*/1, getRegisters(ofScores, config.getTileK() / 2));
   giveTurn(AttentionTurn::Scored);
   if (masked)
-    scores = softmax->mask(scores, getWindow(tile, number));
+    scores = hideScores(tile, number, scores);
   Value corrections[2];
   // The product with the last P is still under way.
   SmallVector<Value> powers =
@@ -437,6 +450,39 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
     state.sums = Softmax::scaleRows(b, state.sums, corrections);
   state.k = ringOfK.advance(state.k);
   state.v = ringOfV.advance(state.v);
+  return state;
+}
+
+State AttentionConsumer::walk(const AttentionTile &tile, State state) {
+  // Down to `to`; `from` is one beyond them.
+  auto walkTiles = [&](Value from, Value to, bool masked) {
+    SmallVector<Value> initial = state.pack();
+    SmallVector<Value> final =
+        b.loop(b.i32(0), b.sub(from, to), b.i32(1), initial,
+               [&](Value i, ValueRange carried) {
+                 State before =
+                     State::unpack(carried, state.sums.size(), state.p.size());
+                 Value number = b.sub(b.sub(from, i), b.i32(1));
+                 return step(tile, number, before, masked).pack();
+               });
+    state = State::unpack(final, state.sums.size(), state.p.size());
+  };
+  Value last = b.sub(tile.end, b.i32(1));
+  // A mask may hide keys of any tile.
+  if (spec.hasMask) {
+    walkTiles(last, tile.begin, /*masked=*/true);
+    return state;
+  }
+  Value fullEnd = b.min(tile.fullEnd, last);
+  Value fullBegin = b.min(tile.fullBegin, fullEnd);
+  bool hidesLast = spec.hidesLast(), hidesFirst = spec.hidesFirst();
+  if (hidesLast)
+    walkTiles(last, fullEnd, /*masked=*/true);
+  // Without a limit on the right only the first tile reaches beyond the keys.
+  walkTiles(hidesLast ? fullEnd : last, hidesFirst ? fullBegin : tile.begin,
+            /*masked=*/false);
+  if (hidesFirst)
+    walkTiles(fullBegin, tile.begin, /*masked=*/true);
   return state;
 }
 
@@ -495,33 +541,7 @@ void AttentionConsumer::build() {
              parts.loadQueries(tile);
            else
              ringOfQ.waitFull(q);
-           State state = begin(tile, at, at);
-           Value last = b.sub(tile.end, b.i32(1));
-           // Tiles from the last but one down to `to`; `from` is one beyond
-           // them.
-           auto walk = [&](Value from, Value to, bool masked) {
-             SmallVector<Value> initial = state.pack();
-             SmallVector<Value> final =
-                 b.loop(b.i32(0), b.sub(from, to), b.i32(1), initial,
-                        [&](Value i, ValueRange carried) {
-                          State before = State::unpack(
-                              carried, state.sums.size(), state.p.size());
-                          Value number = b.sub(b.sub(from, i), b.i32(1));
-                          return step(tile, number, before, masked).pack();
-                        });
-             state = State::unpack(final, state.sums.size(), state.p.size());
-           };
-           Value fullEnd = b.min(tile.fullEnd, last);
-           Value fullBegin = b.min(tile.fullBegin, fullEnd);
-           bool hidesLast = spec.hidesLast(), hidesFirst = spec.hidesFirst();
-           if (hidesLast)
-             walk(last, fullEnd, /*masked=*/true);
-           // Without a limit on the right only the first tile reaches beyond
-           // the keys.
-           walk(hidesLast ? fullEnd : last, hidesFirst ? fullBegin : tile.begin,
-                /*masked=*/false);
-           if (hidesFirst)
-             walk(fullBegin, tile.begin, /*masked=*/true);
+           State state = walk(tile, begin(tile, at, at));
            bool sharesQ = memory.sharesQ();
            if (!hasFewQueries && !sharesQ)
              ringOfQ.release(q.stage, kernel.lane);

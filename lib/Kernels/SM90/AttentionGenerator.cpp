@@ -79,18 +79,6 @@ static int64_t getSplitTiles(const AttentionSpec &spec, int64_t tileK) {
   return std::max<int64_t>(llvm::divideCeil(kBytes, bytes), 1);
 }
 
-/// Heads of Q that a tile of few queries has room for, if all queries fit into
-/// one with them.
-static std::optional<int64_t> getTileHeads(const AttentionSpec &spec) {
-  if (spec.heads % spec.headsOfK != 0)
-    return std::nullopt;
-  int64_t heads = std::min<int64_t>(
-      llvm::PowerOf2Ceil(spec.heads / spec.headsOfK), /*rows=*/64);
-  if (spec.queries < 1 || spec.queries * heads > 64)
-    return std::nullopt;
-  return heads;
-}
-
 SmallVector<KernelConfigAttrInterface>
 AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
                                   bool) const {
@@ -103,7 +91,7 @@ AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
       candidates.push_back(config);
   };
   MLIRContext *context = target.getContext();
-  std::optional<int64_t> heads = getTileHeads(attention);
+  std::optional<int64_t> heads = attention.getHeadsOfFewQueries();
   for (int64_t tileK = 256; tileK >= step; tileK -= step) {
     for (int64_t stages = 4; heads && stages >= 2; --stages)
       add(AttentionConfigAttr::get(context, /*tile_q=*/64, tileK, stages,
@@ -182,7 +170,7 @@ double AttentionGenerator::getCost(const KernelSpec &spec,
                                    GPUTargetAttr target) const {
   const auto &attention = cast<AttentionSpec>(spec);
   auto tile = cast<AttentionConfigAttr>(config);
-  if (getTileHeads(attention))
+  if (attention.getHeadsOfFewQueries())
     return getCostOfFewQueries(attention, tile, target);
   auto [queries, keys] = getUsualTile(attention);
   // A block of fewer queries reads keys more often; the last tile of few

@@ -10,6 +10,7 @@ from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.torch import key_ranges
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
+from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
 
 _numbers = itertools.count()
@@ -107,6 +108,31 @@ def _find_reason_of_mask(mask, sizes):
     return None
 
 
+def find_seen(settings, query, key, value, mask):
+    """A mask of one query in the form that kernels take it in, bool, batches x 1 x 1 x keys, or None if it has another, or
+    something has a gradient. Nobody looks at what it says: it may have gaps."""
+    if mask is None or settings.format is not None or mask.dtype != torch.bool or mask.dim() != 4:
+        return None
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+        return None
+    if mask.shape[1] != 1 and mask.stride(1) == 0:
+        mask = mask.narrow(1, 0, 1)
+    batches, keys = query.shape[0], key.shape[2]
+    if query.shape[2] != 1 or tuple(mask.shape[1:]) != (1, 1, keys) or mask.shape[0] not in (1, batches):
+        return None
+    return mask if mask.shape[0] == batches else mask.expand(batches, 1, 1, keys)
+
+
+def _attend_to_seen(query, key, value, seen, sinks, scale):
+    """Attention of one query to what it sees of keys: nothing before the first or behind the last of these is read, as
+    what else a static cache has room for."""
+    first, end = key_ranges.find_ends(seen)
+    options = {"starts": first, "mask": seen, "sinks": sinks, "scale": scale}
+    if not key.is_contiguous() and key.transpose(1, 2).is_contiguous():
+        return attend_to_cache(query, key.transpose(1, 2), value.transpose(1, 2), end, layout="bshd", **options)
+    return attend_to_cache(query, key, value, end, **options)
+
+
 def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None):
     """Why an Attention does not take a call, or None."""
     tensors = query, key, value
@@ -130,7 +156,10 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
         reason = _find_reason_of_mask(mask, (*query.shape[:3], key.shape[2]))
         if reason:
             return reason
-    return find_reason_on_gpu(query, value, mask, settings) if query.device.type == "cuda" else None
+    if query.device.type != "cuda":
+        return None
+    is_taken = find_seen(settings, query, key, value, mask) is not None
+    return find_reason_on_gpu(query, value, None if is_taken else mask, settings)
 
 
 def _find_ranges(query, key, value, mask):
@@ -160,14 +189,15 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
         dtype = torch.get_autocast_dtype(kind)
         tensors = [x.to(dtype) if isinstance(x, torch.Tensor) and x.dtype in ELEMENTS else x for x in tensors]
     reason, ranges = find_reason(settings, *tensors, None, dropout_p, scale), None
-    if reason is None and attn_mask is not None:
+    seen = find_seen(settings, *tensors, attn_mask) if reason is None and window is None else None
+    if reason is None and attn_mask is not None and seen is None:
         ranges = _find_ranges(*tensors, attn_mask)
         attn_mask = attn_mask if ranges is None else None
         reason = find_reason(settings, *tensors, attn_mask, dropout_p, scale)
     if reason is not None:
         note(settings.number, "{}", reason)
         return None
-    y = scaled_dot_product_attention(
+    y = _attend_to_seen(*tensors, seen, sinks, scale) if seen is not None else scaled_dot_product_attention(
         *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right, key_ranges=ranges,
         sinks=sinks, format=settings.format, accumulate=settings.accumulate)
     note_taken(settings.number, "{} heads over {} of {} columns{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],

@@ -20,22 +20,23 @@ _VARIANTS = {_aten._scaled_dot_product_flash_attention.default, _aten._scaled_do
              _aten._scaled_dot_product_cudnn_attention.default,
              _aten._scaled_dot_product_flash_attention_for_cpu.default,
              _aten._scaled_dot_product_fused_attention_overrideable.default}
+# What a Backend takes of graphs of quantized layers if nothing is said.
+DECODING = "decoding"
 # Kernels of so many queries and keys have been measured, and are no slower than cuDNN's in 16 bits
 # (benchmarks/results/attention.txt).
 _LEAST = 2048
 
 
 def make(choice, recipe):
-    """The Attention that a Backend's `attention` means, or None, and whether it is for what is expected to be faster.
-    Raises ArgumentError."""
+    """The Attention that a Backend's `attention` means, or None, and which of CHOICES. Raises ArgumentError."""
     if isinstance(choice, Attention):
-        return choice, False
+        return choice, "fp8"
     format_ = attention_calls.find_format(recipe)
     if choice is None:
         choice = "torch" if format_ is None else "fp8"
     if choice not in CHOICES:
         raise ArgumentError(f"expected attention to be one of {', '.join(CHOICES)}, or an Attention, but got {choice!r}")
-    return (None if choice == "torch" else Attention(format_)), choice == "auto"
+    return (None if choice == "torch" else Attention(format_)), choice
 
 
 def _get_target(node):
@@ -69,9 +70,13 @@ def _get_value(value):
     return value.meta.get("val", value.meta.get("example_value"))
 
 
+def has_kernels(device):
+    return device.type == "cuda"
+
+
 def _find_slower(settings, query, key):
     """Why PyTorch's is expected to be no slower, or None."""
-    if query.device.type != "cuda":
+    if not has_kernels(query.device):
         return "a CPU has no kernel of attention"
     if settings.format is not None:
         return "8 bits have not been measured with their quantization"
@@ -81,7 +86,16 @@ def _find_slower(settings, query, key):
     return None
 
 
-def _find_reason(node, bound, settings, is_choosing):
+def _find_slower_decoding(settings, query, key, value, mask):
+    """The same where one query sees what a mask says of a cache. PyTorch's reads all that the cache has room for, and each
+    head's keys for itself (benchmarks/results/generation.txt)."""
+    if not has_kernels(query.device):
+        return "a CPU has no kernel of attention"
+    is_decoding = attention_calls.find_seen(settings, query, key, value, mask) is not None
+    return None if is_decoding else "more queries than one, or no mask of what one sees"
+
+
+def _find_reason(node, bound, settings, choice):
     """Why a call is left to PyTorch, or None."""
     values = {name: _get_value(value) for name, value in bound.items()}
     names = "query", "key", "value"
@@ -95,7 +109,9 @@ def _find_reason(node, bound, settings, is_choosing):
         return "dropout or a causal mask that a graph computes"
     reason = attention_calls.find_reason(settings, *(values[name] for name in names), values.get("attn_mask"), dropout,
                                          values.get("scale"))
-    return reason or (_find_slower(settings, values["query"], values["key"]) if is_choosing else None)
+    if reason is None and choice == DECODING:
+        return _find_slower_decoding(settings, *(values[name] for name in names), values.get("attn_mask"))
+    return reason or (_find_slower(settings, values["query"], values["key"]) if choice == "auto" else None)
 
 
 def compute(number, is_transposed, query, key, value, window=None, bottom_right=False, **options):
@@ -149,9 +165,9 @@ def _give_window(bound, band):
     return {**without, "window": found[0], "bottom_right": found[1]}
 
 
-def _share_heads(graph, bound):
+def _share_heads(graph, node, bound):
     """The arguments with keys and values as they were before the graph repeated their heads, if it did."""
-    found = [graph.find_repeated(bound[name]) if isinstance(bound.get(name), torch.fx.Node) else None
+    found = [graph.find_repeated(bound[name], node) if isinstance(bound.get(name), torch.fx.Node) else None
              for name in ("key", "value")]
     if None in found or found[0][1] != found[1][1]:
         return bound
@@ -180,10 +196,11 @@ def _take(module, node, bound, settings):
         module.graph.erase_node(node)
 
 
-def replace(module, settings, is_choosing):
+def replace(module, settings, choice):
     """Puts calls of ours in the place of PyTorch's into a graph of Dynamo, and causal masks that the graph makes itself in
-    the words of PyTorch's function, whose kernels then compute half. Returns reasons for those that stay; with
-    `is_choosing` where ours is expected to be slower. Without settings all stay, and need no reason."""
+    the words of PyTorch's function, whose kernels then compute half. Returns reasons for those that stay; with "auto"
+    where ours is expected to be slower. With DECODING only calls with one query and a mask are ours, all else stays as it
+    is, and needs no reason. Without settings all calls stay."""
     reasons, graph = [], attention_masks.Graph(module)
     for node in list(module.graph.nodes):
         if _get_target(node) not in {_FUNCTION, _aten.scaled_dot_product_attention.default, *_VARIANTS}:
@@ -191,10 +208,12 @@ def replace(module, settings, is_choosing):
         bound = _bind(node)
         band = _find_band(graph, bound)
         plain = _drop_mask(bound, band)
-        ours = _share_heads(graph, _give_window(plain, band))
-        reason = _find_reason(node, ours, settings, is_choosing) if settings else None
+        ours = _share_heads(graph, node, _give_window(plain, band))
+        reason = _find_reason(node, ours, settings, choice) if settings else None
         if settings and reason is None:
             _take(module, node, ours, settings)
+            continue
+        if choice == DECODING:
             continue
         if plain is not bound and not _is_variant(node):
             _rewrite(node, plain)

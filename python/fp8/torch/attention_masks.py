@@ -98,8 +98,10 @@ class Graph:
 
     def __init__(self, module):
         self.module = module
-        self._written = _find_ancestors((argument for node in module.graph.nodes if _changes(node)
-                                         for argument in node.all_input_nodes), _COMPUTING)
+        self._places = {node: place for place, node in enumerate(module.graph.nodes)}
+        self._writes = [(self._places[node], _find_ancestors(node.all_input_nodes, _COMPUTING))
+                        for node in module.graph.nodes if _changes(node)]
+        self._written = set().union(*(nodes for _, nodes in self._writes))
 
     def _evaluate(self, node):
         """The tensor that a node is whatever the graph is given, or None."""
@@ -134,10 +136,16 @@ class Graph:
             # It stays a mask, for which there may be room when it is needed.
             return None
 
-    def find_repeated(self, node):
-        """What a node repeats each head of, and how many times, or None."""
+    def find_repeated(self, node, reader):
+        """What a node repeats each head of, and how many times, or None if `reader` would find something else there: a
+        cache is written into before its heads are repeated."""
         found = _find_expanded(node) or _find_interleaved(node)
-        return None if found is None or {found[0], node} & self._written else found
+        if found is None:
+            return None
+        read = _find_ancestors([found[0], node], _COMPUTING)
+        first, last = self._places[node], self._places.get(reader, len(self._places))
+        is_changed = any(first < place < last and nodes & read for place, nodes in self._writes)
+        return None if is_changed else found
 
 
 def _call(node, arguments, options):

@@ -53,12 +53,14 @@ class Cache(NamedTuple):
 
     - format: None if they are numbers, else codes that come with a factor each;
     - page: None, or the positions of a page;
-    - starts: whether batches have first keys of their own.
+    - starts: whether batches have first keys of their own;
+    - mask: whether a mask of bool says which keys queries see of those.
     """
 
     format: str | None = None
     page: int | None = None
     starts: bool = False
+    mask: bool = False
 
 
 def find_queries(shape, queries):
@@ -136,8 +138,12 @@ def _write_cached(shape):
     if shape.cache.starts:
         arguments.append("%starts: tensor<?xi32>")
         told += " key_starts(%starts : tensor<?xi32>)"
-    told += _write_ranges(shape, arguments) + _write_sinks(shape, arguments)
-    return arguments, body, names, types, told
+    told += _write_ranges(shape, arguments)
+    if shape.cache.mask:
+        kind = f"tensor<?x1x{'?' if shape.queries is None else shape.queries}x?xi1>"
+        arguments.append(f"%mask: {kind}")
+        told = f" mask(%mask : {kind}){told}"
+    return arguments, body, names, types, told + _write_sinks(shape, arguments)
 
 
 def _write_ranges(shape, arguments):
@@ -158,8 +164,8 @@ def _write_sinks(shape, arguments):
 
 def write_cached(shape):
     """The program as text. Its function `attention` takes query, key, value, each of these two followed by its factor if
-    it has codes, the numbers of keys, page numbers if there are pages, first keys, ranges and sinks, if there are; and
-    returns the result."""
+    it has codes, the numbers of keys, page numbers if there are pages, first keys, ranges, a mask and sinks, if there are;
+    and returns the result."""
     arguments, body, names, types, told = _write_cached(shape)
     result = _write_type(shape, shape.heads, shape.dim_of_v, None, shape.queries)
     return (f"func.func @attention({', '.join(arguments)}) -> {result} {{\n{body}"
@@ -275,6 +281,7 @@ def _describe(shape):
     """What a program is of, for a warning."""
     queries = "any number of" if shape.queries is None else shape.queries
     cache = "" if shape.cache is None else f", a cache in {shape.cache.format or shape.element}"
-    mask = ", a mask" * (shape.mask is not None) + ", ranges of keys" * shape.ranges + ", sinks" * shape.sinks
+    has_mask = shape.mask is not None or (shape.cache is not None and shape.cache.mask)
+    mask = ", a mask" * has_mask + ", ranges of keys" * shape.ranges + ", sinks" * shape.sinks
     return (f"attention of {shape.heads} heads over {shape.heads_of_k} of {shape.dim} columns, {queries} queries in "
             f"{shape.format or shape.element}{cache}{mask}")

@@ -8,14 +8,14 @@ import torch
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.torch import attention_programs, operations
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import is_plain, make_dense
 from fp8.torch.scaled_dot_product import check_others
 
 _FORMATS = {dtype: name for name, dtype in attention_programs.CODES.items()}
 _LAYOUTS = ("bhsd", "bshd")
 
 
-def _run(query, keys, values, lengths, page_table, starts, ranges, sinks, k_scale, v_scale, heads_first, scale, left,
+def _run(query, keys, values, lengths, page_table, starts, ranges, mask, sinks, k_scale, v_scale, heads_first, scale, left,
          accumulate):
     place = 1 if heads_first else 2
     format_ = _FORMATS.get(keys.dtype)
@@ -23,11 +23,11 @@ def _run(query, keys, values, lengths, page_table, starts, ranges, sinks, k_scal
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
         heads_first, scale, left, 0, True, None, accumulate, ranges=ranges is not None, sinks=sinks is not None,
-        cache=attention_programs.Cache(format_, page, starts is not None))
+        cache=attention_programs.Cache(format_, page, starts is not None, mask is not None))
     shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     target = get_default_target() if query.is_cuda else "cpu"
     factors = (k_scale, v_scale) if format_ else (None, None)
-    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, ranges, sinks)
+    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, ranges, mask, sinks)
     with torch.no_grad():
         return attention_programs.get_function(shape, target)(*(x for x in arguments if x is not None))
 
@@ -38,7 +38,7 @@ def _infer(query, keys, values, *others):
 
 _attend = operations.define(
     "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? starts, "
-    "Tensor? ranges, Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, "
+    "Tensor? ranges, Tensor? mask, Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, "
     "str? accumulate) -> Tensor", _run, _infer)
 
 
@@ -78,7 +78,15 @@ def _check_cache(query, keys, values, layout, page_table):
                             f"got {keys.dtype} and {values.dtype}")
 
 
-def _check(query, keys, values, lengths, layout, page_table, starts, key_ranges, sinks):
+def _check_mask(mask, query, keys, layout, page_table):
+    if page_table is not None:
+        raise ArgumentError("expected a mask or a page_table, but got both")
+    expected = (query.shape[0], 1, query.shape[2], keys.shape[2 if layout == "bhsd" else 1])
+    if mask.dtype != torch.bool or mask.shape != expected:
+        raise ArgumentError(f"expected mask to be bool {expected}, but got {mask.dtype} {tuple(mask.shape)}")
+
+
+def _check(query, keys, values, lengths, layout, page_table, starts, key_ranges, mask, sinks):
     for name, tensor in (("query", query), ("keys", keys), ("values", values)):
         if tensor.dim() != 4:
             raise ArgumentError(f"expected {name} to have four dimensions, but got {tensor.dim()}")
@@ -96,13 +104,15 @@ def _check(query, keys, values, lengths, layout, page_table, starts, key_ranges,
             raise ArgumentError(f"expected {name} to be int32 with {rank} dimension{'s' * (rank > 1)}, the first of "
                                 f"{query.shape[0]}, but got {tensor.dtype} {tuple(tensor.shape)}")
     check_others(query, key_ranges, sinks)
-    others = keys, values, lengths, page_table, starts, sinks
+    if mask is not None:
+        _check_mask(mask, query, keys, layout, page_table)
+    others = keys, values, lengths, page_table, starts, mask, sinks
     if any(tensor is not None and tensor.device != query.device for tensor in others):
         raise ArgumentError(f"expected all tensors on {query.device}, as query is")
 
 
-def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, key_ranges=None, sinks=None,
-                    layout="bhsd", k_scale=1.0, v_scale=1.0, scale=None, window=None, accumulate=None):
+def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, key_ranges=None, mask=None,
+                    sinks=None, layout="bhsd", k_scale=1.0, v_scale=1.0, scale=None, window=None, accumulate=None):
     """Attention of new positions to keys and values that end with their own, as decoding and chunks of a prompt have it.
 
     - query: batches x heads x new positions x columns, bf16, f16 or f32;
@@ -115,6 +125,8 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
       is not looked at either;
     - key_ranges: None, or int32, batches x new positions x 2: a query sees only keys from the first of both numbers up to,
       but not including, the second, of those that it would see otherwise;
+    - mask: None, or bool, batches x 1 x new positions x positions: whether a query sees a key, of those that it would see
+      otherwise; not with pages;
     - sinks: None, or of each head of query a score beside those of keys, which has no value;
     - k_scale, v_scale: what codes are multiplied by, numbers or tensors of one f32, as checkpoints have them;
     - scale: 1 / sqrt(columns) if it is None;
@@ -125,7 +137,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     query is quantized by its own largest magnitude. Nothing waits for the GPU, so that it can be part of a CUDA graph.
     Raises ArgumentError.
     """
-    _check(query, keys, values, lengths, layout, page_table, starts, key_ranges, sinks)
+    _check(query, keys, values, lengths, layout, page_table, starts, key_ranges, mask, sinks)
     if accumulate not in (None, "fast", "promote"):
         raise ArgumentError(f"expected accumulate to be None, 'fast' or 'promote', but got {accumulate!r}")
     if window is not None and window < 0:
@@ -136,11 +148,11 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     heads_first, has_codes = layout == "bhsd", keys.dtype in _FORMATS
     factors = [make_factor(value, name, query.device) if has_codes else None
                for name, value in (("k_scale", k_scale), ("v_scale", v_scale))]
-    run = _attend if torch.compiler.is_compiling() else _run
+    run = _run if not torch.compiler.is_compiling() and is_plain(query, keys, values) else _attend
     with torch.no_grad():
         query = make_dense(query if heads_first else query.transpose(1, 2))
         sinks = None if sinks is None else sinks.float()
-        others = (None if x is None else make_dense(x) for x in (page_table, starts, key_ranges, sinks))
+        others = (None if x is None else make_dense(x) for x in (page_table, starts, key_ranges, mask, sinks))
         result = run(query, make_dense(keys), make_dense(values), make_dense(lengths), *others, *factors, heads_first,
                      scale, window, accumulate if has_codes else None)
     return result if heads_first else result.transpose(1, 2)

@@ -1,5 +1,5 @@
 """Ranges of keys that queries see, as `fp8.attention` has them: of masks whose rows see keys beside each other, and of
-sequences that are packed one after the other."""
+sequences that are packed one after the other. And the first and the last key that one query sees, whatever lies between."""
 
 import numpy
 import torch
@@ -61,6 +61,23 @@ def find(mask, query):
     if ranges is None:
         return None
     return make_dense(ranges.expand(query.shape[0], query.shape[2], 2))
+
+
+def find_ends(mask):
+    """The first key of each batch that a bool mask, batches x 1 x 1 x keys, lets its query see, and the number behind the
+    last, both int32. Nothing waits for a GPU. A mask that nobody changes (`_fp8_is_constant`) keeps both, but not in graphs
+    of torch.compile, whose compiler finds what layers compute alike."""
+    keeps = not torch.compiler.is_compiling() and getattr(mask, "_fp8_is_constant", False)
+    if keeps and hasattr(mask, "_fp8_ends"):
+        return mask._fp8_ends
+    seen, keys = mask[:, 0, 0], mask.shape[3]
+    if keys == 0:
+        return seen.sum(-1, dtype=torch.int32), seen.sum(-1, dtype=torch.int32)
+    number = torch.arange(keys, dtype=torch.int32, device=mask.device)
+    ends = torch.where(seen, number, keys).amin(-1), torch.where(seen, number + 1, 0).amax(-1)
+    if keeps:
+        mask._fp8_ends = ends
+    return ends
 
 
 def of_sequences(cu_seqlens_q, cu_seqlens_k, queries, left, right):

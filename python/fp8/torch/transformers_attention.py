@@ -7,7 +7,6 @@ import torch
 from fp8.errors import UnsupportedError
 from fp8.torch import attention_calls, key_ranges
 from fp8.torch.attention_programs import ELEMENTS
-from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.scaled_dot_product import scaled_dot_product_attention
 
 
@@ -35,20 +34,16 @@ def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, 
     return torch.matmul(p, value)
 
 
-def _attend_to_ranges(settings, query, key, value, ranges, ends, dropout, scale, sinks):
-    """Attention of queries that see the keys of their ranges, as those of a static cache do; None for what is PyTorch's."""
+def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks):
+    """Attention of queries that see the keys of their ranges, as a padded prompt's do; None for what is PyTorch's."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
         return None
     reason = attention_calls.find_reason(settings, query, key, value, None, dropout, scale)
     if reason is not None:
         attention_calls.note(settings.number, "{}", reason)
         return None
-    if query.shape[2] == 1 and settings.format is None:
-        # One query sees what is left of a sequence: what else a cache has room for is not even looked at.
-        y = attend_to_cache(query, key, value, ends[1], starts=ends[0], sinks=sinks, scale=scale)
-    else:
-        y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks,
-                                         format=settings.format, accumulate=settings.accumulate)
+    y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks,
+                                     format=settings.format, accumulate=settings.accumulate)
     attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{} in {}", query.shape[1],
                                key.shape[1], query.shape[3], "" if sinks is None else ", sinks",
                                settings.format or ELEMENTS[query.dtype])
@@ -63,7 +58,6 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     causal = query.shape[2] > 1 and attention_mask is None and causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     window, ranges = (getattr(attention_mask, name, None) for name in ("_fp8_window", "_fp8_key_ranges"))
-    ends = getattr(attention_mask, "_fp8_key_starts", None), getattr(attention_mask, "_fp8_key_lengths", None)
     layer = getattr(key, "_fp8_layer", None)
     if layer is not None:
         y = None
@@ -82,7 +76,7 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
         return compute_plainly()
     y = None
     if ranges is not None and window is None and position_bias is None and others.get("cache") is None:
-        y = _attend_to_ranges(settings, query, key, value, ranges, ends, dropout, scale, s_aux)
+        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux)
         if y is not None:
             return y.transpose(1, 2).contiguous(), None
     if position_bias is not None or others.get("cache") is not None:
@@ -107,25 +101,19 @@ def _see_all(attention_mask):
     return not torch.compiler.is_compiling() and attention_mask.device.type != "meta" and bool(attention_mask.all())
 
 
-# Decoding with fewer keys, of all batches, loses more than it gains: the host waits for a GPU to look at a mask, some
-# 0.3 to 0.6 ms a token (benchmarks/results/generation.txt).
-_LEAST_KEYS = 4096
-
-
 def _find_ranges(mask):
     """What the queries of a mask see, batches x queries x 2, if they see keys beside each other: where `generate` makes
-    a mask before it calls a model, for a cache with room behind the last key."""
+    a mask before it calls a model, for a prompt."""
     if mask.dim() != 4 or mask.device.type == "meta":
-        return None
-    if mask.is_cuda and mask.shape[2] == 1 and mask.shape[0] * mask.shape[3] < _LEAST_KEYS:
         return None
     return key_ranges.find(mask, mask.new_empty((mask.shape[0], 1, mask.shape[2], 0)))
 
 
-def _make_mask(*arguments, **options):
+def _make_mask(settings, *arguments, **options):
     """The mask that transformers makes for PyTorch's function. One that is a window, and no more, says so as
-    `_fp8_window`, and one of a static cache, whose queries see keys beside each other, as `_fp8_key_ranges`: a view of it
-    does not, and is a mask as others are."""
+    `_fp8_window`, and one whose queries see keys beside each other, as `_fp8_key_ranges`: a view of it
+    does not, and is a mask as others are. That of one query is not looked at, which the host would wait for at each
+    token: a kernel reads it as it is."""
     from transformers.masking_utils import sdpa_mask
     mask = sdpa_mask(*arguments, **options)
     if mask is not None:
@@ -133,12 +121,11 @@ def _make_mask(*arguments, **options):
         mask = mask.contiguous()
         # Layers only read it.
         mask._fp8_is_constant = True
+        if settings.format is None and mask.dim() == 4 and mask.shape[2] == 1:
+            return mask
         ranges = _find_ranges(mask)
         if ranges is not None:
             mask._fp8_key_ranges = ranges
-            if ranges.shape[1] == 1:
-                # Each in memory of its own, as kernels want them.
-                mask._fp8_key_starts, mask._fp8_key_lengths = (x.clone() for x in ranges[:, 0].unbind(-1))
     if mask is None or arguments or not options.get("allow_is_causal_skip", True):
         return mask
     config, local = options.get("config"), options.get("local_size")
@@ -171,5 +158,5 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None)
                                "versions since 4.53 have them") from error
     settings = attention_calls.Attention(format or attention_calls.find_format(recipe), accumulate)
     AttentionInterface.register(name, functools.partial(_compute, settings))
-    AttentionMaskInterface.register(name, _make_mask)
+    AttentionMaskInterface.register(name, functools.partial(_make_mask, settings))
     return settings

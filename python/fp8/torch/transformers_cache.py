@@ -85,21 +85,40 @@ class Layer(CacheLayerMixin):
         if mask is None:
             hides = is_causal or query.shape[2] == 1
             return (None if hides else "a cache that all queries see"), None
+        if self._find_seen(query, mask) is not None:
+            return None, None
         ranges = key_ranges.find(mask, query) if mask.dim() == 4 else None
         return (None if ranges is not None else "a mask with gaps for a cache"), ranges
 
+    def _find_seen(self, query, mask):
+        """What one query sees, of all that the cache has room for, or None; nobody looks at it."""
+        if mask is None or query.shape[2] != 1 or mask.dtype != torch.bool or tuple(mask.shape) != (
+                query.shape[0], 1, 1, self.count):
+            return None
+        kept = getattr(mask, "_fp8_padded", None)
+        if kept is not None and kept.shape[3] == self.positions:
+            return kept
+        padded = torch.nn.functional.pad(mask, (0, self.positions - self.count))
+        # One that nobody changes is that of all layers.
+        if getattr(mask, "_fp8_is_constant", False):
+            mask._fp8_padded = padded
+        return padded
+
     def attend(self, settings, query, mask, dropout, is_causal, scale, window, sinks):
         """The result, or None for what is PyTorch's. `window` takes the place of the mask."""
-        reason, ranges = self.find_reason(settings, query, None if window else mask, dropout,
-                                          is_causal or window is not None)
+        mask = None if window else mask
+        reason, ranges = self.find_reason(settings, query, mask, dropout, is_causal or window is not None)
         if reason is not None:
             attention_calls.note(settings.number, "{}", reason)
             return None
-        y = self.cache.attend(query, key_ranges=ranges, sinks=sinks, scale=scale, window=window[0] if window else None,
+        seen = self._find_seen(query, mask)
+        y = self.cache.attend(query, key_ranges=ranges, mask=seen, sinks=sinks, scale=scale,
+                              window=window[0] if window else None,
                               accumulate=settings.accumulate if self.format else None)
         attention_calls.note_taken(
             settings.number, "{} heads over {} of {} columns{}{}, a cache in {}", query.shape[1], self.keys.shape[1],
-            query.shape[3], ", ranges of keys" if ranges is not None else "", "" if sinks is None else ", sinks",
+            query.shape[3], ", ranges of keys" if ranges is not None else "" if seen is None else ", mask",
+            "" if sinks is None else ", sinks",
             self.format or ELEMENTS[self.dtype])
         return y
 

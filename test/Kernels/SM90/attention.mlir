@@ -158,6 +158,25 @@ func.func @starts(%q: !q, %numbers: tensor<2xi32>, %ranges: tensor<2x300x2xi32>,
 
 // -----
 
+// So is a mask of few queries, of which each key's byte is read.
+
+!q = tensor<2x1x4x64xbf16>
+!k = tensor<2x?x2x64xbf16>
+// CHECK-LABEL: @mask
+// CHECK: #fp8_sm90.attention<tile_q = 64, tile_k = 128, stages = 3, tile_heads = 2, split_tiles = 2, turn = none>
+// LAUNCH: #fp8_gpu.argument<name = "mask", element = i1, rank = 4, access = read, alignment = 1>
+// LAUNCH-LABEL: @mask
+// LAUNCH: fp8_gpu.launch {{.*}} ins({{.*}} : tensor<2x1x4x64xbf16>, tensor<2x?x2x64xbf16>, tensor<2x?x2x64xbf16>, tensor<2xi32>, tensor<2x1x1x?xi1>)
+// LAUNCH: %[[BYTE:.*]] = llvm.load %{{.*}} invariant : !llvm.ptr<1> -> i8
+// LAUNCH: %[[SEEN:.*]] = arith.cmpi ne, %[[BYTE]]
+// LAUNCH: arith.select %[[SEEN]]
+func.func @mask(%q: !q, %k: !k, %lengths: tensor<2xi32>, %mask: tensor<2x1x1x?xi1>) -> !q {
+  %0 = fp8.attention %q, %k, %k mask(%mask : tensor<2x1x1x?xi1>) key_lengths(%lengths : tensor<2xi32>) scale = 0.125 : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
 !b = tensor<1x32x4x64xbf16>
 // CHECK-LABEL: @few_queries
 // CHECK: #fp8_sm90.attention<tile_q = 64,
