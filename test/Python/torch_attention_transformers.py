@@ -12,7 +12,7 @@ import transformers
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_calls, key_ranges, transformers_attention
+from fp8.torch import attention_calls, key_ranges
 
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "vocab_size": 50, "max_position_embeddings": 64, "head_dim": 16}
@@ -198,11 +198,12 @@ class Models(unittest.TestCase):
         self.assertEqual(self.settings.taken, ("4 heads over 2 of 16 columns, window (4, 0) in f32",))
 
     def generate(self, model, implementation, padding, **options):
-        """The scores of some tokens with a static cache."""
+        """The scores of some tokens, with a static cache if nothing else is said."""
         torch.compiler.reset()
         found = copy_with(model, implementation).generate(
-            draw(3, 9), attention_mask=padding, do_sample=False, max_new_tokens=4, cache_implementation="static",
-            output_scores=True, return_dict_in_generate=True, pad_token_id=0, eos_token_id=None, **options)
+            draw(3, 9), attention_mask=padding, do_sample=False, max_new_tokens=4, output_scores=True,
+            return_dict_in_generate=True, pad_token_id=0, eos_token_id=None,
+            **{"cache_implementation": "static", **options})
         return torch.stack(found.scores, 1)
 
     def test_static_caches(self):
@@ -218,9 +219,11 @@ class Models(unittest.TestCase):
         whole = torch.ones(3, 9, dtype=torch.long)
         left = whole.clone()
         left[0, :4] = left[2, :1] = 0
+        gaps = whole.clone()
+        gaps[1, 6:] = gaps[2, 2:4] = 0
         for kind, options in (("Llama", {}), ("Mistral", {"sliding_window": 5}),
                               ("GptOss", {"num_local_experts": 2, "num_experts_per_tok": 2, "sliding_window": 5})):
-            for padding in whole, left:
+            for padding in whole, left, gaps:
                 with self.subTest(kind, padding=int(padding.sum())):
                     model = make(kind, **options)
                     expected = self.generate(model, "eager", padding, disable_compile=True)
@@ -233,13 +236,30 @@ class Models(unittest.TestCase):
                         self.assertIn("cached_attention", graph)
                         self.assertNotIn("scaled_dot_product_attention", graph)
 
-    def test_few_keys_of_a_gpu(self):
-        """Their mask is not looked at, which the host would wait for."""
-        for sizes, looks in (((1, 1, 1, 192), False), ((32, 1, 1, 192), True), ((1, 1, 1, 8192), True),
-                             ((1, 1, 12, 192), True)):
-            mask = mock.Mock(is_cuda=True, shape=sizes, dim=lambda: 4)
-            with mock.patch.object(key_ranges, "find", return_value="ranges"):
-                self.assertEqual(transformers_attention._find_ranges(mask), "ranges" if looks else None)
+    def test_masks_of_one_query_are_not_looked_at(self):
+        """The host would wait for a GPU at each token: with gaps or without, in static and in dynamic caches."""
+        looked, find = [], key_ranges.find
+
+        def look(mask, query):
+            looked.append(tuple(mask.shape))
+            return find(mask, query)
+
+        gap = torch.ones(3, 9, dtype=torch.long)
+        gap[0, 5:] = gap[2, 3] = 0
+        left = torch.ones(3, 9, dtype=torch.long)
+        left[1, :4] = 0
+        for kind, options in (("Llama", {}), ("Mistral", {"sliding_window": 5}), ("Qwen2", {}), ("GPT2", {})):
+            model = make(kind, **options)
+            for padding in gap, left:
+                for cache in "static", "dynamic":
+                    with self.subTest(kind, cache=cache, gaps=padding is gap):
+                        given = {"cache_implementation": cache, "disable_compile": True}
+                        expected = self.generate(model, "eager", padding, **given)
+                        self.settings, looked[:] = fp8.torch.register_attention(), []
+                        with mock.patch.object(key_ranges, "find", look):
+                            self.check(self.generate(model, "fp8", padding, **given), expected, 1e-4)
+                        self.assertFalse([shape for shape in looked if shape[2] == 1])
+                        self.assertIn("mask", self.settings.taken[-1])
 
     def test_other_names(self):
         first, second = (fp8.torch.register_attention(name) for name in ("fp8-first", "fp8-second"))

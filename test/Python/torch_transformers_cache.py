@@ -65,7 +65,16 @@ class Caches(unittest.TestCase):
         padding[1, :4] = 0
         self.compare(make("Llama"), 1e-5, padding, format=None)
         self.compare(make("Mistral", sliding_window=5), 1e-5, padding, format=None)
-        self.assertEqual(self.settings.taken, ("4 heads over 2 of 32 columns, ranges of keys, a cache in f32",))
+        # A mask of one query is not looked at.
+        self.assertEqual(self.settings.taken, ("4 heads over 2 of 32 columns, ranges of keys, a cache in f32",
+                                               "4 heads over 2 of 32 columns, mask, a cache in f32"))
+
+    def test_gaps(self):
+        """Of a prompt that is padded on the right, and of positions that nobody sees later."""
+        padding = torch.ones(2, 11, dtype=torch.long)
+        padding[1, 5:7] = padding[0, 8] = 0
+        for model in (make("Llama"), make("Mistral", sliding_window=5)):
+            self.compare(model, 1e-5, padding, format=None)
 
     def test_generate(self):
         model = make("Llama")
