@@ -21,7 +21,7 @@ SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "nu
 def make(kind, seed=0, **options):
     torch.manual_seed(seed)
     config = getattr(transformers, f"{kind}Config")(**{**SMALL, "attn_implementation": "eager", **options})
-    name = f"{kind}Model" if kind in ("Bert", "Whisper") else f"{kind}ForCausalLM"
+    name = kind + {"Bert": "Model", "Whisper": "Model", "GPT2": "LMHeadModel"}.get(kind, "ForCausalLM")
     return getattr(transformers, name)(config).eval()
 
 

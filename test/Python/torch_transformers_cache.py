@@ -70,7 +70,7 @@ class Caches(unittest.TestCase):
                                                "4 heads over 2 of 32 columns, mask, a cache in f32"))
 
     def test_gaps(self):
-        """Of a prompt that is padded on the right, and of positions that nobody sees later."""
+        """A prompt that is padded on the right, and positions that nobody sees later."""
         padding = torch.ones(2, 11, dtype=torch.long)
         padding[1, 5:7] = padding[0, 8] = 0
         for model in (make("Llama"), make("Mistral", sliding_window=5)):
