@@ -1,8 +1,12 @@
 # REQUIRES: jax, python-jax, python-flax
 # RUN: %import_python %s
-"""flax with products in FP8: a Dense of linen, layers of NNX, and a small model that learns."""
+"""flax with products in FP8: a Dense of linen, layers of NNX, a small model that learns, and the example on two
+devices."""
 
+import subprocess
+import sys
 import unittest
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +57,17 @@ class Flax(unittest.TestCase):
         self.assertEqual(losses, sorted(losses, reverse=True))
         self.assertLess(losses[-1], losses[0])
         self.assertTrue(self.dot.products.gradients)
+
+    def test_example(self):
+        example = Path(__file__).parents[2] / "examples" / "train_flax.py"
+        said = subprocess.run([sys.executable, str(example), "--devices", "2", "--steps", "31"],
+                              capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr[-2000:])
+        lines = said.stdout.splitlines()
+        self.assertEqual(lines[0], "2 devices of cpu")
+        plain, ours = map(float, lines[5].split()[1:])
+        self.assertLess(plain, 2)
+        self.assertLess(abs(ours / plain - 1), 0.05)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy
 import fp8
 from fp8 import _core, imports
 from fp8.errors import ArgumentError, UnsupportedError, shorten
-from fp8.jax import importer
+from fp8.jax import importer, partitioned
 from fp8.remarks import explain
 
 # What was compiled for arguments of one kind: the Program, the function of it, its State or
@@ -120,12 +120,19 @@ class Compiled:
         leaves = jax.tree_util.tree_leaves(arguments)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             results = _call_traced(self, version, arguments)
+        elif any(isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1 for leaf in leaves):
+            return self._call_shared(*arguments)
         else:
             results = _call(version, [jax.numpy.asarray(leaf) for leaf in leaves])
         return jax.tree_util.tree_unflatten(
             jax.tree_util.tree_structure(version.results), results)
 
-    def _find_gradient(self, count, places):
+    @functools.cached_property
+    def _call_shared(self):
+        """Calls XLA with arrays that several devices share."""
+        return jax.jit(lambda *arguments: self(*arguments))
+
+    def find_gradient(self, count, places):
         """The Compiled function of the arguments, of which there are `count`, and of cotangents of the
         results, that has the cotangents of those leaves of the arguments that are at `places`."""
         with self._lock:
@@ -159,7 +166,7 @@ def _call(version, leaves):
 
 
 def _make_gradient(compiled, count, places):
-    """The Compiled function of `_find_gradient`."""
+    """The Compiled function of `find_gradient`."""
     function = compiled._function
 
     def differentiate(*arguments):
@@ -213,7 +220,11 @@ def _call_traced(compiled, version, arguments):
                                    has_side_effect=version.state is not None)
 
     def run(*leaves):
-        return tuple(call_by_xla(*leaves, number=numpy.int64(version.foreign_call.number)))
+        results = call_by_xla(*leaves, number=numpy.int64(version.foreign_call.number))
+        return partitioned.vary_with(results, leaves)
+
+    if version.state is not None:
+        run = partitioned.keep_on_one_device(run, *jax.tree_util.tree_leaves(arguments))
 
     call = jax.custom_vjp(run)
     tree = jax.tree_util.tree_structure(arguments)
@@ -232,8 +243,10 @@ def _call_traced(compiled, version, arguments):
             jax.numpy.zeros(kind.shape, kind.dtype)
             if isinstance(value, jax.custom_derivatives.SymbolicZero) else value
             for value, kind in zip(cotangents, shapes) if _has_gradient(kind))
-        gradient = compiled._find_gradient(len(arguments), places)
-        found = dict(zip(places, gradient(*jax.tree_util.tree_unflatten(tree, leaves), given)))
+        gradient = compiled.find_gradient(len(arguments), places)
+        results = gradient(*jax.tree_util.tree_unflatten(tree, leaves), given)
+        found = {place: partitioned.add_to_match(value, leaves[place])
+                 for place, value in zip(places, results)}
         return tuple(found.get(place) for place in range(len(leaves)))
 
     call.defvjp(forward, backward, symbolic_zeros=True)

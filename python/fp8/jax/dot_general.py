@@ -10,6 +10,7 @@ from jax import lax
 
 from fp8 import recipes
 from fp8.errors import ArgumentError
+from fp8.jax import partitioned
 from fp8.jax.compiled import compile
 
 # What programs take.
@@ -30,6 +31,8 @@ class DotGeneral:
 
     Products with dimensions of a batch, of other dtypes, of two that differ, or with nothing in them are
     jax.lax's. `products` is the compiled function, with remarks and versions.
+
+    Where a mesh of devices shares the arrays, each device multiplies the rows and columns that it has.
     """
 
     def __init__(self, recipe, *, target="auto", **options):
@@ -37,6 +40,7 @@ class DotGeneral:
             raise ArgumentError("expected a recipe without a state, which layers would share, but got "
                                 f"'{recipes.get_text(recipe)}'")
         self.products = compile(_multiply, recipe, weights=["weight"], target=target, **options)
+        self._product = partitioned.Product(self.products)
 
     def __call__(self, lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
                  out_sharding=None, **others):
@@ -49,8 +53,15 @@ class DotGeneral:
                                    **given, **others)
         x, rows = _collect(lhs, left, True)
         weight, columns = _collect(rhs, right, False)
-        y = self.products(weight, x).reshape(*rows, *columns)
+        y = self._multiply(weight, x).reshape(*rows, *columns)
         return y if preferred_element_type is None else y.astype(preferred_element_type)
+
+    def _multiply(self, weight, x):
+        if not partitioned.shares_arrays() or partitioned.is_manual():
+            return self.products(weight, x)
+        if partitioned.find_mesh(weight, x) is not None:
+            return partitioned.multiply_explicit(self._product, weight, x)
+        return self._product(weight, x)
 
     def __repr__(self):
         return f"<fp8 products of {self.products._recipe}>"

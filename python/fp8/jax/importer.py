@@ -78,7 +78,9 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
                           any(fnmatch.fnmatchcase(path, glob) for glob in weights))
              for index, (path, leaf) in enumerate(named)]
     infos = imports.make_arguments(infos, gradients)
-    lowered = jax.jit(function, keep_unused=True).lower(*arguments)
+    # A program is one device's, whatever mesh is traced around it.
+    with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())):
+        lowered = jax.jit(function, keep_unused=True).lower(*arguments)
     # A tuple's have numbers for names.
     results = [imports.ValueInfo(path if path[:1].isalpha() else None)
                for path, _ in name_leaves(lowered.out_info)]
