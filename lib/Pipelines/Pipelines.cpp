@@ -73,6 +73,7 @@ static void buildImportPipeline(OpPassManager &pm) {
   addFuncPass(pm, createTosaToTensorPass());
   addFuncPass(pm, createTosaToSCFPass());
   addFuncPass(pm, createRaiseConvolutionsPass());
+  addFuncPass(pm, createRaiseTransposesPass());
   pm.addPass(createAnnotateGemmsPass());
 }
 
@@ -141,6 +142,7 @@ static void buildFusionPipeline(OpPassManager &pm,
     raiseOptions.chip = options.target;
     pm.addPass(createRaiseAttentionPass(raiseOptions));
   }
+  addFuncPass(pm, createExchangeOperandsPass());
   addFuncPass(pm, createFormMatmulPass());
   DecomposeAttentionPassOptions attention;
   if (isGPU)

@@ -11,6 +11,32 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExchangeOperandsPass : Pass<"fp8-exchange-operands"> {
+  let summary = "compute a transposed product by exchanging its operands";
+  let description = [{
+    The transpose of a product is the product of its operands in the other
+    order, transposed. Where nobody but a transpose of the last two dimensions
+    reads a product, its operands are exchanged, or, if no recipe has made it
+    canonical, its result's map is transposed. So it is written as it is wanted,
+    and what follows moves into its epilogue. Casts and other functions of single
+    elements may stand between both. JAX's gradients of weights are such.
+
+    ```mlir
+    %0 = linalg.contract indexing_maps = [#mk, #nk, #mn] ins(%a, %b : tensor<8x32xf32>, tensor<16x32xf32>) outs(%zero : tensor<8x16xf32>) -> tensor<8x16xf32>
+    %1 = linalg.transpose ins(%0 : tensor<8x16xf32>) outs(%e : tensor<16x8xf32>) permutation = [1, 0]
+    // becomes
+    %1 = linalg.contract indexing_maps = [#mk, #nk, #mn] ins(%b, %a : tensor<16x32xf32>, tensor<8x32xf32>) outs(%zeros : tensor<16x8xf32>) -> tensor<16x8xf32>
+    ```
+
+    Each element is the sum of the same products in the same order.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numExchanged", "num-exchanged", "Products with exchanged operands">];
+}
+
 def FormMatmulPass : Pass<"fp8-form-matmul"> {
   let summary = "form an fp8.matmul of a contraction of two dequantizes";
   let description = [{

@@ -106,4 +106,26 @@ def RaiseConvolutionsPass : Pass<"fp8-raise-convolutions"> {
     Statistic<"numRaised", "num-raised", "Convolutions that became products">];
 }
 
+def RaiseTransposesPass : Pass<"fp8-raise-transposes"> {
+  let summary = "raise copies in another order to linalg.transpose";
+  let description = [{
+    A `linalg.generic` that yields what it reads, and reads or writes it in the
+    order of a permutation, is a `linalg.transpose`: JAX's conversion writes
+    transposes so. Passes that follow look for transposes by that name, to move
+    casts through them and have kernels read what is not transposed. Those that
+    undo each other go, and so does a copy in the same order.
+
+    ```mlir
+    %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], ...}
+        ins(%x : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) { ... linalg.yield %in : f32 } -> tensor<8x4xf32>
+    // becomes
+    %0 = linalg.transpose ins(%x : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) permutation = [1, 0]
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRaised", "num-raised", "Copies that became transposes">];
+}
+
 #endif // FP8_TRANSFORMS_IMPORTPASSES_TD
