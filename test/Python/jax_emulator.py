@@ -32,5 +32,20 @@ class Call(unittest.TestCase):
             if state is not None:
                 self.assertEqual(state.steps, 3)
 
+    def test_attention(self):
+        """Forward and backward by a kernel each."""
+        query, key, value = (jax.random.normal(each, (1, 128, heads, 64), jnp.bfloat16)
+                             for each, heads in zip(jax.random.split(jax.random.key(0), 3), (2, 1, 1)))
+
+        def run(function, **options):
+            return jax.jit(jax.value_and_grad(lambda *tensors: jnp.sum(
+                function(*tensors, is_causal=True, **options).astype(jnp.float32) ** 2), (0, 1, 2)))(query, key, value)
+        value_of_ours, ours = run(fp8.jax.dot_product_attention, target="sm_90a")
+        expected, others = run(jax.nn.dot_product_attention)
+        self.assertLess(abs(value_of_ours / expected - 1), 0.01)
+        for one, other in zip(ours, others):
+            error = jnp.linalg.norm((one - other).astype(jnp.float32)) / jnp.linalg.norm(other.astype(jnp.float32))
+            self.assertLess(float(error), 0.02)
+
 
 unittest.main()

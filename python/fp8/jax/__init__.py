@@ -10,7 +10,8 @@ docs/JAX.md goes through all of it.
 import importlib
 
 # Imported when it is asked for: the importer alone does without the compiler.
-_ORIGINS = {"Compiled": "compiled", "DotGeneral": "dot_general", "compile": "compiled", "report": "measuring"}
+_ORIGINS = {"Compiled": "compiled", "DotGeneral": "dot_general", "compile": "compiled",
+            "dot_product_attention": "attention", "report": "measuring"}
 
 __all__ = sorted(_ORIGINS)
 

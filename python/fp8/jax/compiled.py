@@ -19,13 +19,13 @@ from fp8.remarks import explain
 Version = namedtuple("Version", "program function state results foreign_call")
 
 # The handler of XLA's foreign function interface that calls programs.
-_HANDLER = "fp8_program"
+HANDLER = "fp8_program"
 
 
 @functools.cache
-def _register():
+def register():
     for platform, is_on_gpu in (("cpu", False), ("CUDA", True)):
-        jax.ffi.register_ffi_target(_HANDLER, _core.get_xla_handler(is_on_gpu),
+        jax.ffi.register_ffi_target(HANDLER, _core.get_xla_handler(is_on_gpu),
                                     platform=platform, api_version=1)
 
 
@@ -207,7 +207,7 @@ def _has_gradient(leaf):
 
 def _call_traced(compiled, version, arguments):
     """The results where JAX traces: a call by XLA."""
-    _register()
+    register()
     function = version.function
     if function.runs_on_gpu and any(info.shape is None
                                     for info in function.arguments + function.results):
@@ -216,7 +216,7 @@ def _call_traced(compiled, version, arguments):
                                "an array of one element")
     shapes = tuple(jax.tree_util.tree_leaves(version.results))
     # A step must not be left out, nor taken twice.
-    call_by_xla = jax.ffi.ffi_call(_HANDLER, shapes, vmap_method="sequential",
+    call_by_xla = jax.ffi.ffi_call(HANDLER, shapes, vmap_method="sequential",
                                    has_side_effect=version.state is not None)
 
     def run(*leaves):

@@ -50,7 +50,7 @@ def add_to_match(value, given):
     return lax.psum(value, tuple(sorted(axes))) if axes else value
 
 
-def _get_axes(sharding, dim):
+def get_axes(sharding, dim):
     """The axes of the mesh that share a dimension, a tuple."""
     axes = sharding.spec[dim] if dim < len(sharding.spec) else None
     return () if axes is None else axes if isinstance(axes, tuple) else (axes,)
@@ -69,7 +69,7 @@ def _add(value, axes):
     return lax.psum(value, axes) if axes else value
 
 
-def _make(function, partition, **rule):
+def make(function, partition, **rule):
     """`function` for whoever shares its arguments, one call after the other under jax.vmap."""
     partitioned = custom_partitioning(function)
     partitioned.def_partition(partition, **rule)
@@ -99,7 +99,7 @@ def keep_on_one_device(function, *arguments):
         return function
     if is_manual() or find_mesh(*arguments) is not None:
         refuse()
-    return _make(function, lambda mesh, given, results: refuse() if mesh.size > 1 else (
+    return make(function, lambda mesh, given, results: refuse() if mesh.size > 1 else (
         mesh, function, _get_shardings(results), _get_shardings(given)))
 
 
@@ -112,7 +112,7 @@ class Product:
 
     def __init__(self, compiled):
         self._compiled, self._gradients = compiled, {}
-        self._forward = _make(
+        self._forward = make(
             lambda weight, x: compiled(weight, x), self._partition,
             sharding_rule="k n, m k -> m n", reduction_factors=("k",))
         self._call = jax.custom_vjp(self._forward)
@@ -122,8 +122,8 @@ class Product:
         return self._call(weight, x)
 
     def _partition(self, mesh, arguments, result):
-        rows, columns = _get_axes(result.sharding, 0), _get_axes(result.sharding, 1)
-        summed = _without(_get_axes(arguments[1].sharding, 1), rows, columns)
+        rows, columns = get_axes(result.sharding, 0), get_axes(result.sharding, 1)
+        summed = _without(get_axes(arguments[1].sharding, 1), rows, columns)
         return (mesh, lambda weight, x: _add(self._compiled(weight, x), summed), _shard(mesh, rows, columns),
                 (_shard(mesh, summed, columns), _shard(mesh, rows, summed)))
 
@@ -146,8 +146,8 @@ class Product:
 
         def partition(mesh, arguments, results):
             given = arguments[2].sharding
-            rows, columns = _get_axes(given, 0), _get_axes(given, 1)
-            inner = _without(_get_axes(arguments[1].sharding, 1), rows, columns)
+            rows, columns = get_axes(given, 0), get_axes(given, 1)
+            inner = _without(get_axes(arguments[1].sharding, 1), rows, columns)
 
             def run(weight, x, cotangent):
                 values = gradient(weight, x, (cotangent,))
@@ -157,7 +157,7 @@ class Product:
             return mesh, run, tuple(kinds[place] for place in asked), (*kinds, _shard(mesh, rows, columns))
 
         results = ", ".join(("k n", "m k")[place] for place in asked)
-        return _make(lambda weight, x, cotangent: tuple(gradient(weight, x, (cotangent,))), partition,
+        return make(lambda weight, x, cotangent: tuple(gradient(weight, x, (cotangent,))), partition,
                      sharding_rule=f"k n, m k, m n -> {results}")
 
 
@@ -169,8 +169,8 @@ def _name(axes):
 def multiply_explicit(product, weight, x):
     """`product` where the types of arrays say how they are shared: y is shared as its rows are in x and its
     columns in the weight, as far as no axis is in both."""
-    rows = _get_axes(jax.typeof(x).sharding, 0)
-    columns = _without(_get_axes(jax.typeof(weight).sharding, 1), rows)
+    rows = get_axes(jax.typeof(x).sharding, 0)
+    columns = _without(get_axes(jax.typeof(weight).sharding, 1), rows)
     return jax.sharding.auto_axes(product, out_sharding=PartitionSpec(_name(rows), _name(columns)))(weight, x)
 
 
