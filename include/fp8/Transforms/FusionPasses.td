@@ -157,8 +157,9 @@ def FuseElementwisePass : Pass<"fp8-fuse-elementwise"> {
     apart too: in that matmul's epilogue it is free, and in a user that goes to
     the epilogue of another matmul the result would be stored with 32 bits.
     Who reads a tensor that is only widened reads the narrow one, and widens it
-    for himself; unit dimensions that a reshape adds or removes are read
-    through.
+    for himself, and who reads one whose elements are few numbers repeated, as a
+    row's factor for all of its columns, repeats these; unit dimensions that a
+    reshape adds or removes are read through.
 
     Powers by a constant integer (`math.fpowi`) become products, and so
     arithmetic that epilogues and fusions have.

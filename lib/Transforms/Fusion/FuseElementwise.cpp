@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/Support/DebugLog.h"
@@ -68,15 +69,41 @@ static bool widensForReduction(linalg::LinalgOp op) {
          user->getBlock() == op->getBlock();
 }
 
-/// Gives each user a widening of its own, with which it reads the narrow
-/// numbers: nobody shall keep the wide ones in memory for the others.
-static void copyWidenings(Operation *root, RewriterBase &rewriter) {
+/// Whether `op` makes more elements than it reads, of each input, by arithmetic
+/// that costs next to nothing: an element of a row for all of its columns, or
+/// which keys a query sees of their numbers.
+static bool isBroadcast(linalg::GenericOp op) {
+  constexpr size_t mostOperations = 4;
+  if (!op.hasPureTensorSemantics() || op.getNumDpsInits() != 1 ||
+      op.getNumDpsInputs() == 0 || !hasOnlyParallelLoops(op) ||
+      op.hasIndexSemantics() ||
+      op.getBlock()->getOperations().size() > mostOperations + 1 ||
+      !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isPermutation())
+    return false;
+  auto reads = [&](OpOperand *input) {
+    return llvm::count_if(op.getMatchingIndexingMap(input).getResults(),
+                          llvm::IsaPred<AffineDimExpr>) < op.getNumLoops();
+  };
+  return llvm::all_of(op.getDpsInputOperands(), reads) &&
+         llvm::none_of(op.getBlock()->without_terminator(),
+                       [](Operation &each) {
+                         return isa<math::MathDialect>(each.getDialect());
+                       });
+}
+
+/// Gives each user a widening or a broadcast of its own, with which it reads
+/// the narrow or the few numbers: nobody shall keep the wide or the many ones
+/// in memory for the others.
+/// Returns whether there was one.
+static bool copyWidenings(Operation *root, RewriterBase &rewriter) {
   SmallVector<linalg::GenericOp> widenings;
   root->walk([&](linalg::GenericOp op) {
-    if (isWidening(op) && !op->hasOneUse())
+    if ((isWidening(op) || isBroadcast(op)) && !op->hasOneUse())
       widenings.push_back(op);
   });
-  for (linalg::GenericOp op : widenings) {
+  // Users come first, so that what makes something of a broadcast alone is
+  // copied before it.
+  for (linalg::GenericOp op : llvm::reverse(widenings)) {
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : op->getUses())
       if (isa<linalg::GenericOp>(use.getOwner()) &&
@@ -94,6 +121,7 @@ static void copyWidenings(Operation *root, RewriterBase &rewriter) {
     if (op->use_empty())
       rewriter.eraseOp(op);
   }
+  return !widenings.empty();
 }
 
 /// The place of the only dimension of `group` that may have several elements,
@@ -192,8 +220,6 @@ void FuseElementwisePass::runOnOperation() {
     (void)linalg::generalizeNamedOp(rewriter, op);
   }
 
-  copyWidenings(getOperation(), rewriter);
-
   RewritePatternSet patterns(&getContext());
   patterns.add<ReadThroughUnitDims>(&getContext());
   linalg::populateElementwiseOpsFusionPatterns(
@@ -226,7 +252,13 @@ void FuseElementwisePass::runOnOperation() {
   // time here.
   GreedyRewriteConfig config;
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-  if (failed(
-          applyPatternsGreedily(getOperation(), std::move(patterns), config)))
-    signalPassFailure();
+  FrozenRewritePatternSet frozen(std::move(patterns));
+  // The second time what two broadcasts became, as a row's number times a
+  // column's.
+  for (bool isFirst : {true, false}) {
+    if (!copyWidenings(getOperation(), rewriter) && !isFirst)
+      return;
+    if (failed(applyPatternsGreedily(getOperation(), frozen, config)))
+      return signalPassFailure();
+  }
 }
