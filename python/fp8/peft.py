@@ -40,6 +40,8 @@ class Linear(lora.Linear):
                                    f"'{config.init_lora_weights}', which changes the base")
         self._codes = None
         super().__init__(base_layer, adapter_name, config, **kwargs)
+        # Codes are N x K, whatever the layer was that they are of.
+        self.fan_in_fan_out = False
         self._codes = None
 
     def _get_in_out_features(self, module):

@@ -18,7 +18,6 @@ import os  # noqa: E402
 
 import safetensors  # noqa: E402
 import torch  # noqa: E402
-from torch import nn  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 from transformers.quantizers import auto, base  # noqa: E402
 from transformers.utils.quantization_config import QuantizationConfigMixin  # noqa: E402
@@ -26,8 +25,9 @@ from transformers.utils.quantization_config import QuantizationConfigMixin  # no
 from fp8 import _core, compiler, programs  # noqa: E402
 from fp8.errors import ArgumentError, Error, MismatchError, UnsupportedError  # noqa: E402
 from fp8.recipes import get_text  # noqa: E402
-from fp8.torch import inference, modules, schemes, steps  # noqa: E402
+from fp8.torch import inference, modules, plain_linears, schemes, steps  # noqa: E402
 from fp8.torch.autocasting import check_recipe  # noqa: E402
+from fp8.torch.converted import is_conv1d  # noqa: E402
 from fp8.torch.quantized_linear import QuantizedLinear  # noqa: E402
 
 METHOD = "fp8-mlir"
@@ -133,6 +133,11 @@ class FP8Quantizer(base.HfQuantizer):
                 replacements[_find_linear(model, name)] = _make_empty(
                     name, _find_linear(model, name), scheme, saved)
         inference.replace(model, replacements)
+        for module in model.modules():
+            if not module._parameters and any(isinstance(child, QuantizedLinear) and not hasattr(child, "weight")
+                                              for child in module.children()):
+                # GPT-2's blocks begin with values for weights of their layers, which packed codes are no name of.
+                module._is_hf_initialized = True
 
     def _process_model_after_weight_loading(self, model, **_):
         config = self.quantization_config
@@ -160,10 +165,7 @@ class FP8Quantizer(base.HfQuantizer):
         replacements = {}
         for module in model.modules():
             if isinstance(module, QuantizedLinear):
-                plain = nn.Linear(module.in_features, module.out_features, False, device="meta")
-                plain.weight = nn.Parameter(module.dequantize(dtype or torch.float32), False)
-                plain.bias = module.bias
-                replacements[module] = plain
+                replacements[module] = plain_linears.make_plain(module, module.dequantize(dtype or torch.float32))
         del model._fp8_report
         return inference.replace(model, replacements)
 
@@ -196,7 +198,7 @@ def _find_linear(model, name):
         module = model.get_submodule(name)
     except AttributeError:
         module = None
-    if not isinstance(module, nn.Linear):
+    if not plain_linears.is_linear(module):
         raise MismatchError(f"expected a model with the linear layer '{name}', which the checkpoint "
                             f"has codes of, but got {type(model).__name__} without")
     return module
@@ -204,12 +206,14 @@ def _find_linear(model, name):
 
 def _make_empty(name, module, scheme, saved):
     """A QuantizedLinear on the device meta in place of a layer."""
-    tensors = {}
-    for own, (shape, dtype) in scheme.get_tensors(module.out_features, module.in_features).items():
+    tensors, (n, k) = {}, plain_linears.get_sizes(module)
+    for own, (shape, dtype) in scheme.get_tensors(n, k).items():
         if saved is not None and f"{name}.{own}" not in saved:
             raise MismatchError(f"expected '{name}.{own}' in the checkpoint, but it has none")
         tensors[own] = torch.empty(shape, dtype=dtype, device="meta")
-    return QuantizedLinear(module.in_features, module.out_features, scheme, tensors, module.bias)
+    layer = QuantizedLinear(k, n, scheme, tensors, module.bias)
+    layer.is_transposed = is_conv1d(module)
+    return layer
 
 
 def _describe_layers(model):

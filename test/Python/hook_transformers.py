@@ -48,7 +48,8 @@ class Models(unittest.TestCase):
 
     def test_inference(self):
         for kind, configs in (("Llama", (FP8Config(), FP8Config("current", weights="mxfp4"), FP8Config("nvfp4"))),
-                              ("Qwen2", (FP8Config(fp8.RowwiseScaling(), filter=["*.mlp.*", "lm_head"]),))):
+                              ("Qwen2", (FP8Config(fp8.RowwiseScaling(), filter=["*.mlp.*", "lm_head"]),)),
+                              ("GPT2", (FP8Config(), FP8Config("current", weights="mxfp4")))):
             plain = self.make(kind)
             for config in configs:
                 with self.subTest(kind, config=config.to_dict()), torch.no_grad():
@@ -79,6 +80,27 @@ class Models(unittest.TestCase):
             self.assertIs(type(plain.model.layers[0].mlp.up_proj), torch.nn.Linear)
             error = (plain(IDS).logits - expected).norm() / expected.norm()
         self.assertTrue(0 < error < 0.1, error)
+
+    def test_conv1d(self):
+        """GPT-2's layers have their weights the other way round; codes have not, in whatever checkpoint."""
+        plain = self.make("GPT2")
+        model = self.load(quantization_config=FP8Config())
+        with torch.no_grad():
+            layer = model.transformer.h[0].attn.c_attn
+            self.assertEqual(tuple(layer.weight.shape), (192, 64))
+            logits = model(IDS).logits
+            fp8.torch.save_quantized(model, self.folder / "codes")
+            again = fp8.torch.load_quantized(copy.deepcopy(plain), self.folder / "codes")
+            self.assertTrue(torch.equal(again(IDS).logits, logits))
+            for made in (model, again):
+                values = made.transformer.h[0].attn.c_attn.dequantize()
+            dense = model.dequantize()
+            error = (dense(IDS).logits - logits).norm() / logits.norm()
+        self.assertTrue(0 < error < 0.1, error)
+        found = dense.transformer.h[0].attn.c_attn
+        self.assertEqual(type(found).__name__, "Conv1D")
+        self.assertTrue(torch.equal(found.weight, values.t()))
+        plain.load_state_dict(dense.state_dict())
 
     def test_training(self):
         for kind in ("Llama", "GPT2"):

@@ -13,7 +13,7 @@ from torch import nn
 
 from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError, UnsupportedError
-from fp8.torch import experts, inference, layouts, schemes, stored
+from fp8.torch import experts, inference, layouts, plain_linears, schemes, stored
 from fp8.torch.checkpoint_files import INDEX, METADATA, Files, get_dtype_of, make_renamer, read_json
 from fp8.torch.dense import make_dense
 from fp8.torch.experts import QuantizedExperts, QuantizedGroups
@@ -94,7 +94,7 @@ def _write_shards(directory, entries, metadata, max_shard_size):
 def _write_layout(write):
     """A writer of a layout whose config `write` makes of Schemes by name and of names that have none."""
     def make(model, layers, config):
-        others = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+        others = [name for name, module in model.named_modules() if plain_linears.is_linear(module)]
         quantization = write({_get_target(name, layer): layer.scheme for name, layer in layers.items()}, others)
         entries, covered = {}, set()
         for name, layer in layers.items():
@@ -298,7 +298,7 @@ def load_quantized(model, directory, strict=True, activations=None, device=None,
         for name, module in model.named_modules():
             if module in replacements:
                 continue
-            if isinstance(module, nn.Linear):
+            if plain_linears.is_linear(module):
                 made = _load_linear(files, name, module, get_scheme, used, device)
             elif experts.find_projections(module):
                 made = _load_experts(files, name, module, get_scheme, used, device)
@@ -381,7 +381,7 @@ def _load_rest(model, replacements, files, used, strict):
                 codes.update((label, f"{label}_bias"))
             else:
                 plain[label] = name, projection, module
-        if module in replacements and isinstance(module, nn.Linear):
+        if module in replacements and plain_linears.is_linear(module):
             codes.add(f"{name}.weight" if name else "weight")
     ties = {}
     for name, value in expected.items():

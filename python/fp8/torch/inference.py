@@ -19,7 +19,7 @@ from torch.nn.utils import parametrize
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import experts, merged_linears, modules, schemes, weight_types
+from fp8.torch import converted, experts, merged_linears, modules, plain_linears, schemes, weight_types
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 # A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
@@ -90,13 +90,13 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
         if not reasons[name] and experts.find_projections(module):
             replacements[module] = experts.quantize(module, scheme)
         elif not reasons[name]:
-            lifted = schemes.pack_weight(module.weight) if scheme.packed else None
-            tensors = (lifted.get_tensors() if lifted
-                       else schemes.quantize_weight(module.weight, scheme))
+            weight, (n, k) = plain_linears.get_weight(module), plain_linears.get_sizes(module)
+            lifted = schemes.pack_weight(weight) if scheme.packed else None
+            tensors = lifted.get_tensors() if lifted else schemes.quantize_weight(weight, scheme)
             tensors.update((key, value.to(module.weight.device))
                            for key, value in scales.get(name, {}).items())
-            replacements[module] = QuantizedLinear(module.in_features, module.out_features, scheme,
-                                                   tensors, module.bias)
+            replacements[module] = QuantizedLinear(k, n, scheme, tensors, module.bias)
+            replacements[module].is_transposed = converted.is_conv1d(module)
             replacements[module].exactness = lifted and lifted.exactness
             replacements[module].lost = lifted and lifted.lost
     model = replace(model, replacements)
@@ -196,14 +196,15 @@ def _find_reason(name, module, model, scheme, filter, names):
         return "it was quantized before"
     if experts.find_projections(module):
         return _find_experts_reason(name, module, scheme, filter)
-    if not isinstance(module, nn.Linear):
+    if not plain_linears.is_linear(module):
         return f"a {type(module).__name__} is no nn.Linear"
     if not fits(name, module, filter):
         return "the filter leaves it out"
     parent = model.get_submodule(name.rpartition(".")[0]) if name else None
     if isinstance(parent, nn.MultiheadAttention):
         return "nn.MultiheadAttention takes its weight and does not call it"
-    if type(module).forward not in (nn.Linear.forward, modules.Linear.forward) and not _computes_the_same(module) or (
+    if not converted.is_conv1d(module) and type(module).forward not in (
+            nn.Linear.forward, modules.Linear.forward) and not _computes_the_same(module) or (
             parametrize.is_parametrized(module)):
         return f"a {type(module).__name__} has a forward of its own"
     weight = module.weight
@@ -213,8 +214,9 @@ def _find_reason(name, module, model, scheme, filter, names):
         return f"its weight is a {type(weight.detach()).__name__}"
     if weight.dtype not in schemes.ELEMENTS:
         return f"its weight is {weight.dtype}, none of f32, bf16 and f16"
-    if module.in_features % scheme.k_multiple:
-        return f"K={module.in_features} is not a multiple of {scheme.k_multiple}"
+    k = plain_linears.get_sizes(module)[1]
+    if k % scheme.k_multiple:
+        return f"K={k} is not a multiple of {scheme.k_multiple}"
     others = [other for other in names[id(weight)]
               if model.get_submodule(other.rpartition(".")[0]) is not module]
     return f"its weight is that of '{others[0]}' too" if others else ""

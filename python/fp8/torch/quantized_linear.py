@@ -76,6 +76,8 @@ class QuantizedLinear(QuantizedWeight):
     _ready = _ready_for = None
     # Layers that it lies beside (fp8.torch.merged_linears), in whatever memory.
     _row = None
+    # Whether it was transformers' Conv1D, which has its weight the other way round.
+    is_transposed = False
 
     def __init__(self, in_features, out_features, scheme, tensors, bias=None):
         """`tensors` as scheme.get_tensors has them; `bias` of out_features, or None. Raises

@@ -9,8 +9,9 @@ from collections import namedtuple
 import torch
 
 from fp8.errors import ArgumentError, MismatchError, UnsupportedError
-from fp8.torch import expert_programs, experts, packed
+from fp8.torch import expert_programs, experts, packed, plain_linears
 from fp8.torch.checkpoint_files import get_dtype_of
+from fp8.torch.converted import is_conv1d
 from fp8.torch.quantized_linear import QuantizedLinear
 
 # What is appended to a layer's name, or a parameter's: for codes, their scales, the scale for the tensor, and that of
@@ -168,8 +169,8 @@ def _find_kept(module, records, files, originals):
 
 
 def load_linear(files, name, module, scheme, found, device):
-    """The QuantizedLinear of nn.Linear `module`, called `name`."""
-    n, k = module.out_features, module.in_features
+    """The QuantizedLinear of a plain layer `module`, called `name`."""
+    n, k = plain_linears.get_sizes(module)
     tensors, originals = read(files, name, found, scheme, n, k)
     lifted = None
     if scheme.packed:
@@ -180,6 +181,7 @@ def load_linear(files, name, module, scheme, found, device):
     except ArgumentError as error:
         raise MismatchError(f"'{name}': {error}") from error
     layer.exactness, layer.lost = lifted and lifted.exactness, lifted and lifted.lost
+    layer.is_transposed = is_conv1d(module)
     records = _make_records(files, found, scheme, n, k)
     stored = {record.own: record.name for record in records}
     layer.origin = Origin(records, _find_kept(layer, records, files, {
