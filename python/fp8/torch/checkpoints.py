@@ -46,6 +46,8 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None, m
     """
     if layout not in _WRITERS:
         raise ArgumentError(f"expected the layout {', '.join(_WRITERS)}, but got {layout!r}")
+    if hasattr(model, "_fp8_cut"):
+        raise UnsupportedError("expected a whole model, but got the part of rank {} of {}".format(*model._fp8_cut))
     layers = {name: module for name, module in model.named_modules() if isinstance(module, QuantizedWeight)}
     if not layers:
         raise ArgumentError("expected a model with quantized layers; quantize_for_inference makes "
