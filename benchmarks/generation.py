@@ -4,13 +4,16 @@ transformers' generate, for layers of Llama 3 8B of random weights.
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
 compiles its forward; ways with "-fused" by the backend "fp8", all others by Inductor, those with
 "-sdpa" with PyTorch's attention in decoding, and those with "-attention" with
-attn_implementation="fp8". Each
-way is a process of its own (turns.py); its tokens per second are those of the median of ROUNDS
-calls, after one, of `generate` as Python calls it. With --prefill also those of a prompt of so many
-tokens, of which one is generated. Needs a GPU, but for --small.
+attn_implementation="fp8". "-compiled" is torch.compile of the forward with sizes that change, by
+Inductor for bf16 and by "fp8" for others, for caches that are not static, and prompts.
+
+Each way is a process of its own, or --processes of them, which take turns (turns.py), a call of each,
+so that a host that slows down does so for all; tokens per second are those of the median of ROUNDS
+calls of `generate` as Python calls it, and of all processes together. With --prefill also those of a
+prompt of so many tokens, of which one is generated. Needs a GPU, but for --small.
 
 usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--layers N] [--jobs N]
-                     [--prefill N] [--small] [--out FILE]
+                     [--prefill N] [--processes N] [--small] [--out FILE]
 """
 
 import argparse
@@ -25,9 +28,10 @@ from pathlib import Path
 import torch
 import turns
 
-ROUNDS, PROMPT = 5, 128
+ROUNDS, PROMPT = 7, 128
 WAYS = ("bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused", "rowwise-attention",
-        "rowwise-fused-sdpa", "rowwise-fused-attention", "block-fused-attention")
+        "rowwise-fused-sdpa", "rowwise-fused-attention", "block-fused-attention", "bf16-compiled",
+        "rowwise-compiled")
 
 
 def make(is_small, layers=8, prefill=0):
@@ -45,16 +49,19 @@ def make(is_small, layers=8, prefill=0):
     return model.to(torch.bfloat16).eval()
 
 
-def run_way(way, cache, args, wait):
-    """Tokens per second by batch."""
+def run_way(way, cache, number, args, wait):
+    """Seconds of calls by batch, and the kernels of a token."""
     warnings.simplefilter("ignore")
     model = make(args.small, args.layers, args.prefill)
-    if way != "bf16":
+    if not way.startswith("bf16"):
         import fp8.torch
         model = fp8.torch.quantize_for_inference(model, way.partition("-")[0])
         if way.endswith("-attention"):
             settings = fp8.torch.register_attention()
             model.set_attn_implementation("fp8")
+    if way.endswith("-compiled"):
+        model.forward = torch.compile(
+            model.forward, dynamic=True, backend="inductor" if way.startswith("bf16") else "fp8")
     device = next(model.parameters()).device
     options = {"do_sample": False, "max_new_tokens": args.tokens, "min_new_tokens": args.tokens}
     if cache == "static":
@@ -82,22 +89,35 @@ def run_way(way, cache, args, wait):
     for batch in args.batches:
         for _ in range(2):
             call(batch)
-    if args.prefill:
-        read()
-    wait()
     record = {}
-    if args.prefill:
-        read()
-        record["prefill"] = args.prefill / statistics.median(read() for _ in range(ROUNDS))
-    for batch in args.batches:
-        call(batch)
-        times = [call(batch) for _ in range(ROUNDS)]
-        record[f"batch {batch}"] = batch * args.tokens / statistics.median(times)
-        if way.endswith("-attention"):
-            record["attention"] = [settings.taken, settings.reasons]
-        if not args.small:
-            record[f"batch {batch} kernels"] = count_kernels(lambda: call(batch), args.tokens)
+    for name, run in [*([("prefill", read)] if args.prefill else []),
+                      *((f"batch {batch}", lambda batch=batch: call(batch)) for batch in args.batches)]:
+        run()
+        run()
+        record[name] = []
+        for _ in range(ROUNDS):
+            wait()
+            run()
+            record[name].append(run())
+        if not args.small and number == 0:
+            record[f"{name} kernels"] = count_kernels(run, 1 if name == "prefill" else args.tokens)
+    if way.endswith("-attention"):
+        record["attention"] = [settings.taken, settings.reasons]
     return record
+
+
+def join(records, args):
+    """Tokens per second of all processes of a way together, and the least and most of one."""
+    wrong = next((record for record in records if "error" in record), None)
+    if wrong:
+        return wrong
+    found = dict(records[0])
+    for name, count in (("prefill", args.prefill), *((f"batch {batch}", batch * args.tokens) for batch in args.batches)):
+        if name in found:
+            medians = [statistics.median(record[name]) for record in records]
+            found[name] = count / statistics.median(time for record in records for time in record[name])
+            found[f"{name} of one"] = [count / max(medians), count / min(medians)]
+    return found
 
 
 def count_kernels(call, tokens):
@@ -112,14 +132,14 @@ def count_kernels(call, tokens):
 
 
 def show(records, batches):
-    print(f"{'':14}{'cache':>9}" + "".join(
+    print(f"{'':24}{'cache':>9}" + "".join(
         f"{f'batch {batch}':>12}{'/bf16':>8}{'kernels':>9}{'of us':>8}" for batch in batches))
     for (way, cache), record in records.items():
         if "error" in record:
-            print(f"{way:14}{cache:>9}  {record['error'].splitlines()[0][:120]}")
+            print(f"{way:24}{cache:>9}  {record['error'].splitlines()[0][:120]}")
             continue
         base = records.get(("bf16", cache), {})
-        line = f"{way:14}{cache:>9}"
+        line = f"{way:24}{cache:>9}"
         for batch in batches:
             speed, other = record[f"batch {batch}"], base.get(f"batch {batch}", math.nan)
             count, time = record.get(f"batch {batch} kernels", (math.nan, math.nan))
@@ -127,6 +147,9 @@ def show(records, batches):
         if "prefill" in record:
             line += f"  prefill {record['prefill']:.0f} {record['prefill'] / base.get('prefill', math.nan):.2f}"
         print(line)
+        several = {name: found for name, found in record.items() if name.endswith(" of one")}
+        if any(low != high for low, high in several.values()):
+            print(f"{'':33}" + "  ".join(f"{name}: {low:.1f} to {high:.1f}" for name, (low, high) in several.items()))
 
 
 def main():
@@ -139,13 +162,18 @@ def main():
     parser.add_argument("--layers", type=int, default=8, help="of 32 that Llama 3 8B has")
     parser.add_argument("--prefill", type=int, default=0, help="tokens of a prompt to time, too")
     parser.add_argument("--jobs", type=int, default=4, help="ways that compile at a time")
+    parser.add_argument("--processes", type=int, default=1, help="of each way")
     parser.add_argument("--small", action="store_true", help="small sizes on a CPU")
     parser.add_argument("--out", type=Path, help="JSON with all numbers")
     args = parser.parse_args()
-    units = [(way, cache, args) for cache in args.caches for way in args.ways]
+    if args.jobs % args.processes:
+        parser.error("expected --jobs to be a multiple of --processes")
+    units = [(way, cache, number, args) for cache in args.caches for way in args.ways
+             for number in range(args.processes)]
     records = {}
     for some in turns.run(run_way, units, args.jobs):
-        records.update({(way, cache): record for (way, cache, _), record in some})
+        for i in range(0, len(some), args.processes):
+            records[some[i][0][:2]] = join([record for _, record in some[i:i + args.processes]], args)
         if args.out:
             args.out.write_text(json.dumps([[*key, record] for key, record in records.items()],
                                            indent=1))

@@ -9,7 +9,7 @@ import traceback
 
 
 def _work(connection, function, arguments):
-    """A process's: says that it is ready, waits for its turn, and sends the record."""
+    """A process's: says that it is ready, waits for its turn, or for several, and sends the record."""
     def wait():
         connection.send(None)
         connection.recv()
@@ -52,8 +52,8 @@ class _Run:
 def run(function, units, jobs, seconds=86400, limit=300):
     """Yields lists of (unit, record), for `jobs` units at a time, until `seconds` are over.
 
-    `function` gets a unit's arguments and one more, which it calls when it is ready to be timed;
-    it returns a dictionary. `limit` is seconds for each unit to become ready, and to be timed. What
+    `function` gets a unit's arguments and one more, which it calls when it is ready to be timed, and
+    again wherever others are to have a turn before it goes on; it returns a dictionary. `limit` is seconds for each unit to become ready, and to be timed. What
     failed has the record {"error": ...}.
     """
     end = time.monotonic() + seconds
@@ -64,7 +64,10 @@ def run(function, units, jobs, seconds=86400, limit=300):
         some, found = units[i:i + jobs], []
         runs, ready = [_Run(function, unit) for unit in some], time.monotonic() + limit
         records = [each.receive(max(0, ready - time.monotonic())) for each in runs]
-        for unit, each, record in zip(some, runs, records, strict=True):
-            found.append((unit, record or each.finish(limit)))
-            print(*unit[:2], json.dumps(found[-1][1])[:600], file=sys.stderr, flush=True)
+        while None in records:
+            records = [each.finish(limit) if record is None else record
+                       for each, record in zip(runs, records, strict=True)]
+        for unit, record in zip(some, records, strict=True):
+            found.append((unit, record))
+            print(*unit[:2], json.dumps(record)[:600], file=sys.stderr, flush=True)
         yield found
