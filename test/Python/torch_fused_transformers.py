@@ -3,13 +3,17 @@
 """How many parts quantized layers of transformers' models become with what is between them, and that they compute
 what the layers do by themselves."""
 
+import contextlib
+import io
 import unittest
 import warnings
+from unittest import mock
 
 import torch
 import transformers
 
 import fp8.torch
+from fp8.torch import attention_graphs
 
 SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
          "vocab_size": 128, "max_position_embeddings": 64}
@@ -70,6 +74,40 @@ class Transformers(unittest.TestCase):
         got = model.generate(tokens, cache_implementation="static", compile_config=config, **options)
         self.assertTrue(torch.equal(got, expected))
         self.assertEqual([len(backend.fused) for backend in made], [3])
+
+    def test_attention_by_default(self):
+        """In decoding attention is ours if nothing is said, where a GPU has the kernel: of padded batches with a static cache, and
+        one of windows. With attention="torch" all of it is Inductor's."""
+        ends = {"eos_token_id": None, "pad_token_id": 0}
+        windows = {**GROUPS, **ends, "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 8,
+                   "layer_types": ["sliding_attention", "full_attention"]}
+        models = {"Llama": ("LlamaForCausalLM", "LlamaConfig", {**GROUPS, **ends}),
+                  "Gemma 3": ("Gemma3ForCausalLM", "Gemma3TextConfig", windows)}
+        tokens = torch.randint(3, 100, (2, 12), generator=torch.Generator().manual_seed(1))
+        mask = torch.ones_like(tokens)
+        mask[1, :5] = 0
+        # Tokens are given, since those of nearly equal logits may be others.
+        options = {"attention_mask": mask, "do_sample": False, "max_new_tokens": 4, "output_logits": True,
+                   "return_dict_in_generate": True, "prefix_allowed_tokens_fn": lambda _, ids: [3 + len(ids)]}
+        for name, (kind, config, sizes) in models.items():
+            self.setUp()
+            model = self.make(kind, config, sizes)
+            expected = torch.stack(model.generate(tokens, **options).logits)
+            for attention in (None, "torch") if kind.startswith("Llama") else (None,):
+                with self.subTest(name, attention=attention), mock.patch.object(
+                        attention_graphs, "has_kernels", lambda device: True):
+                    torch.compiler.reset()
+                    backend = fp8.torch.Backend(rest="eager", attention=attention)
+                    asked = transformers.CompileConfig(backend=backend, mode="default")
+                    asked._compile_all_devices = True
+                    got = torch.stack(model.generate(tokens, cache_implementation="static", compile_config=asked,
+                                                     **options).logits)
+                    self.assertLess((got - expected).norm() / expected.norm(), 0.05)
+                    said = io.StringIO()
+                    with contextlib.redirect_stdout(said):
+                        backend.explain()
+                    self.assertEqual("attention of 4 heads over 2 of 16 columns, mask" in said.getvalue(), attention is None,
+                                     said.getvalue())
 
 
 if __name__ == "__main__":
