@@ -29,6 +29,9 @@ MODELS = {"Llama": ("LlamaForCausalLM", "LlamaConfig", GROUPS, 3, 8),
               "FalconForCausalLM", "FalconConfig",
               {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 128}, 2, 7),
           "Phi, attention beside the MLP": ("PhiForCausalLM", "PhiConfig", SIZES, 2, 7),
+          "GPT-2, weights the other way round": (
+              "GPT2LMHeadModel", "GPT2Config",
+              {"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 128, "n_positions": 64}, 3, 8),
           # Gate and up are one layer, and so are Q, K and V.
           "Phi 3": ("Phi3ForCausalLM", "Phi3Config", {**GROUPS, "pad_token_id": 0}, 3, 8)}
 
