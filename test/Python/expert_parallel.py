@@ -123,6 +123,22 @@ class Parallel(unittest.TestCase):
         for with_codes, plain in ranks.run(2, lambda: (run(True), run(False))):
             self.assertLess(with_codes / plain, 0.53)
 
+    def test_beside_linear_layers(self):
+        """Experts have programs of another kind than layers of the same recipe that were prepared."""
+        def run():
+            fp8.torch.prepare(fp8.torch.Linear(WIDTH, WIDE, recipe="rowwise", target="cpu"), rows=[TOKENS])
+            return train(make_experts("rowwise", dist.get_rank(), 2), take(make_batches())[:1])[0][0][0].isfinite().all().item()
+        self.assertEqual(ranks.run(2, run), [True, True])
+
+    def test_rows_share_a_program(self):
+        """How many rows come is another number in each step: no program is compiled for each."""
+        def run():
+            model = make_experts("block,pow2=true", dist.get_rank(), 2)
+            train(model, take(make_batches()))
+            units = [unit for layer in fp8.torch.modules.get_layers(model).values() for unit in layer.units.values()]
+            return {len(unit.used) for unit in units}
+        self.assertEqual(ranks.run(2, run), [{1}, {1}])
+
     def test_a_rank_without_tokens(self):
         def run():
             x, chosen, _ = make_batches()[0]

@@ -14,6 +14,14 @@ def make_dense(tensor):
     return tensor.resolve_neg().contiguous()
 
 
+def wait(tensor):
+    """A tensor that other ranks send a part of, once it is there: a gradient of tensor parallelism may be on its way. It has
+    no gradient."""
+    if type(tensor) is torch.Tensor or not hasattr(tensor, "trigger_wait"):
+        return tensor
+    return tensor.trigger_wait()
+
+
 def check_tensor(tensor, what):
     """Raises ArgumentError for what no layer takes; errors call it `what`."""
     if not isinstance(tensor, torch.Tensor):

@@ -9,6 +9,7 @@ import torch
 
 import fp8
 from fp8.errors import ArgumentError
+from fp8.torch.grouped_ops import GroupedUnit
 from fp8.torch.linear_programs import ELEMENTS
 
 _BLOCK = 128
@@ -123,6 +124,7 @@ def dispatch(x, chosen, num_experts, group=None, codes=True):
                             f"{list(chosen.shape)} of {chosen.dtype}")
     if num_experts % world:
         raise ArgumentError(f"expected a multiple of {world} experts, as many for each rank, but got {num_experts}")
+    GroupedUnit.rows_vary |= world > 1
     exchange = Exchange(chosen, num_experts, group)
     return _Dispatch.apply(x, exchange, codes), exchange.ends, exchange
 

@@ -7,7 +7,7 @@ import torch
 
 from fp8.errors import UnsupportedError
 from fp8.torch import operations
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import make_dense, wait
 from fp8.torch.linear_ops import Unit, get_unit
 from fp8.torch.linear_programs import ELEMENTS
 
@@ -78,6 +78,12 @@ func.func @{name}({", ".join(arguments)},
 class GroupedUnit(Unit):
     """What computes the products with one parameter of three dimensions under one recipe."""
 
+    # Whether numbers of rows are others in each call, as of tokens that come from other ranks: then programs are for any.
+    rows_vary = False
+
+    def _get(self, name, rows, *others, **options):
+        return super()._get(name, None if GroupedUnit.rows_vary else rows, *others, **options)
+
     def _make_shape(self, rows, weight_sizes, dtype, has_bias):
         return GroupedShape(rows, weight_sizes[0], *self.get_sizes(weight_sizes[1:]), dtype,
                             self.is_transposed)
@@ -127,7 +133,7 @@ def _save(ctx, inputs, output):
 
 def _differentiate(ctx, backward, dy):
     needs_x, needs_weight, *_ = ctx.needs_input_grad
-    results = list(backward(make_dense(dy), *ctx.saved_tensors, ctx.unit, needs_x, needs_weight))
+    results = list(backward(make_dense(wait(dy)), *ctx.saved_tensors, ctx.unit, needs_x, needs_weight))
     dx = results.pop(0) if needs_x else None
     return dx, results.pop(0) if needs_weight else None, None, None
 

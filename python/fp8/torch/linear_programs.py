@@ -262,6 +262,11 @@ class Programs:
         found = self._programs.get((shape, device))
         return found or self._find(shape, device)
 
+    def find_rows(self, shape, device):
+        """The number of rows of a program that there is of a shape, whatever its rows; else None."""
+        return next((known.rows for known, where in list(self._programs) if where == device
+                     and type(known) is type(shape) and known._replace(rows=shape.rows) == shape), None)
+
     def _find(self, shape, device):
         with self._lock:
             same = [known for known, where in self._programs
@@ -270,7 +275,9 @@ class Programs:
             if len(same) >= self.MOST_ROWS:
                 shape = shape._replace(rows=None)
             if (shape, device) not in self._programs:
-                if any(known._replace(dtype=shape.dtype, has_bias=shape.has_bias)
+                # Products of groups have shapes of another kind.
+                if any(type(known) is type(shape)
+                       and known._replace(dtype=shape.dtype, has_bias=shape.has_bias)
                        == shape._replace(rows=None) for known, _ in self._prepared):
                     warnings.warn(f"fp8: a call compiles a {shape.describe()} of {shape.dtype} on "
                                   f"{device}, which fp8.torch.prepare was not told of",
