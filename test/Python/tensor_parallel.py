@@ -3,6 +3,7 @@
 """Layers in FP8 under torch's tensor and sequence parallelism, alone and with FSDP2, beside one process: bit by bit where sums
 have the same order."""
 
+import functools
 import sys
 import tempfile
 import unittest
@@ -14,12 +15,13 @@ sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import ranks  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+import torch.distributed._functional_collectives as funcol  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
-from torch.distributed.tensor import DTensor, Replicate, Shard  # noqa: E402
+from torch.distributed.tensor import DTensor, Replicate, Shard, parallel  # noqa: E402
 from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel, SequenceParallel,  # noqa: E402
                                                parallelize_module)
 from torch.nn import functional as F  # noqa: E402
@@ -107,6 +109,17 @@ def make_tensors():
 
 
 class Parallel(unittest.TestCase):
+    def test_gradient_in_flight(self):
+        """What torch's collectives return in a backward may not be there yet, and is no plain tensor."""
+        def run(recipe):
+            layer, (x, dy) = make_layer(recipe), make_tensors()
+            y = layer(x)
+            found = torch.autograd.grad(y, layer.weight, dy, retain_graph=True)[0]
+            late = funcol.AsyncCollectiveTensor(funcol.all_reduce(dy / 2, "sum", dist.group.WORLD).trigger_wait())
+            return torch.equal(torch.autograd.grad(y, layer.weight, late)[0], found)
+        for found in ranks.run(2, lambda: {recipe: run(recipe) for recipe in ("block", "rowwise")}):
+            self.assertEqual(set(found.values()), {True})
+
     def assert_close(self, value, expected, bound, name=None):
         error = (value - expected).norm() / expected.norm()
         self.assertLess(error.item(), bound, name)
@@ -211,6 +224,74 @@ class Parallel(unittest.TestCase):
                         self.assertTrue(torch.equal(value, other_values[name]), name)
                     if recipe != "rowwise":
                         self.assertEqual(sizes, [BATCH * LENGTH // 2 * WIDTH] * 2 * STEPS)
+
+    def test_own_styles(self):
+        """They have the losses and parameters of torch's, whatever is cut, with scales of weights ahead of calls, too."""
+        def run(recipe, is_sequence, is_own, precomputes):
+            mesh, styles = init_device_mesh("cpu", (2,)), (fp8.torch if is_own else parallel)
+            model = make_model(recipe)
+            for block in model:
+                layouts = {"input_layouts": Shard(1)}, {"output_layouts": Shard(1)}
+                up, down = layouts if is_sequence else ({}, {})
+                parallelize_module(block, mesh, {**({"norm": SequenceParallel()} if is_sequence else {}),
+                                                 "up": styles.ColwiseParallel(**up), "down": styles.RowwiseParallel(**down)})
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            if precomputes:
+                optimizer.register_step_post_hook(lambda *_: fp8.torch.precompute_scales(model))
+            return train(model, make_batches(), take_sequence if is_sequence else lambda batch: batch, optimizer)
+        cases = [(recipe, is_sequence) for recipe in ("current", "delayed", "block") for is_sequence in (False, True)]
+        for found in ranks.run(2, lambda: {case: [run(*case, *each) for each in (
+                (False, False), (True, False), (True, True))] for case in cases}):
+            for case, (expected, *others) in found.items():
+                for place, (losses, values) in enumerate(others):
+                    with self.subTest(case=case, precomputes=bool(place)):
+                        self.assertEqual(losses, expected[0])
+                        for name, value in expected[1].items():
+                            self.assertTrue(torch.equal(values[name], value), name)
+
+    def test_collectives(self):
+        """Layers that read the same activations gather them once, and nothing is measured that has scales. Under delayed
+        scaling there are the amaxes of a step, of the model's group and of parts; under `current` all weights at once, the
+        activations that are gathered, dy of both layers that columns cut, and x of the other one."""
+        def run(recipe):
+            torch.manual_seed(0)
+            mesh, norm = init_device_mesh("cpu", (2,)), nn.LayerNorm(WIDTH)
+            layers = nn.ModuleList([nn.Linear(WIDTH, WIDE), nn.Linear(WIDTH, WIDE), nn.Linear(WIDE, WIDTH)])
+            fp8.torch.convert_to_fp8_training(layers, recipe, first_last_bf16=0, target="cpu")
+            columns, rows = fp8.torch.ColwiseParallel, fp8.torch.RowwiseParallel
+            parallelize_module(layers, mesh, {**{name: columns(input_layouts=Shard(1)) for name in "01"},
+                                              "2": rows(output_layouts=Shard(1))})
+            optimizer = torch.optim.SGD(layers.parameters(), 0.1)
+            for _ in range(3):
+                counts, kept = {}, {name: getattr(dist, name) for name in (
+                    "all_gather_into_tensor", "reduce_scatter_tensor", "all_reduce")}
+
+                def count(name, *arguments, **options):
+                    counts[name] = counts.get(name, 0) + 1
+                    return kept[name](*arguments, **options)
+                with mock.patch.multiple(dist, **{name: functools.partial(count, name) for name in kept}):
+                    with fp8.torch.accumulated(layers, mesh.get_group()):
+                        y = norm(torch.randn(BATCH, LENGTH // 2, WIDTH))
+                        layers[2](layers[0](y) * layers[1](y)).square().mean().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    fp8.torch.precompute_scales(layers)
+            return counts
+        for found in ranks.run(2, lambda: {recipe: run(recipe) for recipe in ("delayed", "current", "block")}):
+            once = {"all_gather_into_tensor": 2, "reduce_scatter_tensor": 2}
+            self.assertEqual(found["block"], once)
+            self.assertEqual(found["delayed"], {**once, "all_reduce": 2})
+            self.assertEqual(found["current"], {**once, "all_reduce": 5})
+
+    def test_what_prepare_compiles(self):
+        """Programs are of the sizes that a rank has: no call compiles another one."""
+        def run():
+            model = parallelize(make_model("block").to(torch.bfloat16), init_device_mesh("cpu", (2,)))
+            fp8.torch.prepare(model, rows=[BATCH * LENGTH], dtype=torch.bfloat16, device="cpu")
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                model(make_batches()[0].bfloat16()).sum().backward()
+        ranks.run(2, run)
 
     def test_scale_of_another_input(self):
         """A layer that gathers codes and is then left to PyTorch keeps no scale of them for its next input."""

@@ -23,8 +23,10 @@ from fp8.torch.steps import accumulate, accumulated, end_step, make_states
 _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel": "tensor_parallel",
          "KeyValueCache": "key_value_cache",
          "Part": "parts", "QuantizedExperts": "experts", "QuantizedLinear": "quantized_linear",
+         "RowwiseParallel": "tensor_parallel",
          "attend_to_cache": "cached_attention", "combine": "expert_parallel",
-         "cut_for_inference": "cut_linears", "dispatch": "expert_parallel", "explain": "backend", "fuse_optimizer": "optimizers", "gather_in_fp8": "sharded",
+         "cut_for_inference": "cut_linears", "dispatch": "expert_parallel",
+         "explain": "backend", "fuse_optimizer": "optimizers", "gather_in_fp8": "sharded",
          "load_pretrained": "pretrained", "load_quantized": "checkpoints", "make_cache": "transformers_cache",
          "packed_attention": "packed_sequences", "precompute_scales": "sharded", "prepare": "ready",
          "quantize_for_inference": "inference", "register_attention": "transformers_attention",
@@ -33,8 +35,9 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel"
          "use_attention": "autocasting"}
 
 __all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Part", "QuantizedExperts", "QuantizedLinear",
-           "accumulate", "accumulated", "attend_to_cache", "autocast", "combine", "compile_fp8",
-           "convert_from_fp8", "convert_to_fp8_training", "cut_for_inference", "dispatch", "end_step", "explain", "fuse_optimizer",
+           "RowwiseParallel", "accumulate", "accumulated", "attend_to_cache", "autocast", "combine", "compile_fp8",
+           "convert_from_fp8", "convert_to_fp8_training", "cut_for_inference", "dispatch", "end_step", "explain",
+           "fuse_optimizer",
            "gather_in_fp8", "load_pretrained",
            "load_quantized", "make_cache", "make_states", "packed_attention", "precompute_scales", "prepare",
            "quantize_for_inference", "register_attention", "report", "save_programs", "save_quantized",

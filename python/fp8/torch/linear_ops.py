@@ -12,7 +12,7 @@ from fp8 import _core
 from fp8.errors import UnsupportedError
 from fp8.formats import DTYPES
 from fp8.torch import operations, seeds
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
 from fp8.torch.linear_programs import Shape
 
@@ -147,10 +147,12 @@ class Unit:
         self.caches_weight, self._weight = True, None
         self._functions, self._prepared = {}, _core.PreparedCalls()
 
-    def make_state(self, sizes, dtype, device, has_bias):
+    def make_state(self, sizes, dtype, device, has_bias, rows=None):
         """Makes the state, if there is none and the recipe has one, for a weight of such sizes."""
         if self.state is None:
-            self._get("forward", None, torch.empty(sizes, dtype=dtype, device="meta"), has_bias,
+            if rows is None:  # All programs of a layer have one state.
+                rows = self.programs.find_rows(self._make_shape(None, sizes, dtype, has_bias), device.type)
+            self._get("forward", rows, torch.empty(sizes, dtype=dtype, device="meta"), has_bias,
                       device)
 
     def find_weight_slot(self):
@@ -201,6 +203,8 @@ class Unit:
 
     def _list_weight(self, weight, dtype, suffix):
         """What prepared calls take for the weight, by names."""
+        if is_gathered(weight):
+            return weight._content.get_values(BACKWARD if suffix else FORWARD)
         held = self._get_held(weight, dtype)
         if held is None:
             return {"weight": weight}
@@ -213,16 +217,15 @@ class Unit:
         name, self.dtype = "train" if saves else "forward", x.dtype
         own = self._list_weight(weight, x.dtype, "")
         results = self._prepared.run(_KINDS[name], [x, *own.values(), bias], False)
-        return self._forward(name, x, weight, bias) if results is None else results
+        return self._forward(name, x, weight, bias, own) if results is None else results
 
-    def _forward(self, name, x, weight, bias):
+    def _forward(self, name, x, weight, bias, own):
         rows, has_bias = x.shape[0], bias is not None
         with torch.no_grad():
             function = self._get(name, rows, weight, has_bias, dtype=x.dtype)
             # Outside of a step of several calls each forward is of the weight as it is then.
             values = self._get_weight(weight, rows, has_bias, not self.steps, x.dtype)
             results = function({"x": x, "bias": bias, **values}, self.state)
-        own = self._list_weight(weight, x.dtype, "")
         self._prepare(name, function, ("x", *own, "bias"), [x, *own.values(), bias])
         return results
 
@@ -230,17 +233,24 @@ class Unit:
         """Those of dx, dweight and dbias that are needed, in this order. `saved` is what
         `forward` said besides y, or [x]."""
         name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
-        values = [dy, *self._list_weight(weight, dy.dtype, "_1").values(), *saved]
-        results = self._prepared.run(_KINDS[name], values, self.steps)
-        if results is None:
-            results = self._backward(name, [dy, weight, *saved], has_bias)
-            if self.steps:
-                self.end_step()
-        elif self.steps:
+        results, has_ended = self.run_backward(name, dy, saved, weight, has_bias, self.steps)
+        if has_ended:
             self._drop_held()
+        elif self.steps:
+            self.end_step()
         return results
 
-    def _backward(self, name, tensors, has_bias):
+    def run_backward(self, name, dy, saved, weight, has_bias, ends):
+        """Results of one of the functions of a backward, and whether the state's step has ended with them, which
+        `ends` allows."""
+        # Codes that were gathered are turned for what takes them alone.
+        own = {} if name == "wgrad" and is_gathered(weight) else self._list_weight(weight, dy.dtype, "_1")
+        results = self._prepared.run(_KINDS[name], [dy, *own.values(), *saved], ends) if own else None
+        if results is not None:
+            return results, ends
+        return self._backward(name, [dy, weight, *saved], has_bias, own), False
+
+    def _backward(self, name, tensors, has_bias, own):
         dy, weight, *saved = tensors
         with torch.no_grad():
             # A graph for any number of rows keeps what programs for any number say.
@@ -251,10 +261,11 @@ class Unit:
             function = self._get(name, rows, weight, has_bias, dtype=dy.dtype)
             values = {"dy": dy, **dict(zip(names, saved))}
             if name != "wgrad":
-                values.update(self._get_weight(weight, rows, has_bias, True, dy.dtype, BACKWARD))
+                values.update(own if is_gathered(weight) else
+                              self._get_weight(weight, rows, has_bias, True, dy.dtype, BACKWARD))
             results = function(values, self.state)
-        own = self._list_weight(weight, dy.dtype, "_1")
-        self._prepare(name, function, ("dy", *own, *names), [dy, *own.values(), *saved])
+        if own:
+            self._prepare(name, function, ("dy", *own, *names), [dy, *own.values(), *saved])
         return results
 
 
@@ -330,7 +341,7 @@ def _differentiate(ctx, backward, dy):
     needs_x, needs_weight, needs_bias, *_ = ctx.needs_input_grad
     # The gradient of a bias comes with that of the weight.
     computes_weight = needs_weight or needs_bias
-    results = list(backward(make_dense(dy), saved, weight, ctx.has_bias, ctx.unit, needs_x,
+    results = list(backward(make_dense(wait(dy)), saved, weight, ctx.has_bias, ctx.unit, needs_x,
                             computes_weight))
     dx = results.pop(0) if needs_x else None
     dw = results.pop(0) if computes_weight else None

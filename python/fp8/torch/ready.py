@@ -22,6 +22,7 @@ from fp8 import programs as saved
 from fp8.errors import ArgumentError
 from fp8.torch import converted, expected, expert_programs, input_gradient, linear_programs, modules, schemes
 from fp8.torch.experts import QuantizedExperts
+from fp8.torch.gathered import is_parallel
 from fp8.torch.quantized_linear import QuantizedLinear, expect_linear
 
 # How many programs there are now for a model's layers, what took `seconds`, why some `left`
@@ -146,7 +147,9 @@ def _list_experts(module, dtype, device):
 
 def _add_training(name, module, rows, dtype, device, jobs, left):
     """Adds what compiles a layer's programs, or why there are none."""
-    shape = linear_programs.Shape(None, module.in_features, module.out_features, dtype,
+    weight = module.weight
+    outputs, inputs = (weight.to_local() if is_parallel(weight) else weight).shape
+    shape = linear_programs.Shape(None, inputs, outputs, dtype,
                                   module.bias is not None, module._cache_weights)
     _add(name, module.recipe, module._target, module._options, shape, rows, device, jobs, left)
 

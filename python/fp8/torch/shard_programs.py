@@ -119,8 +119,11 @@ class Shard:
 
     def measure(self, block):
         """The amaxes of the whole weight, zeros for what is other ranks'."""
-        grid = torch.zeros(self.get_grid(block), device=self.data.device)
-        for begin, end, first in self._divide(block):
+        pieces, sizes = self._divide(block), self.get_grid(block)
+        if len(pieces) == 1 and sizes[0] == 1:
+            return self._get_program(block).measure(self.data)
+        grid = torch.zeros(sizes, device=self.data.device)
+        for begin, end, first in pieces:
             amax = self._get_program(block).measure(self.data[begin:end])
             grid[first:first + amax.shape[0]] = amax
         return grid

@@ -15,7 +15,7 @@ from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import modules, shard_programs, steps
 from fp8.torch.gathered import BACKWARD, FORWARD, Content, GatheredWeight, is_parallel
 from fp8.torch.linear_programs import ELEMENTS
-from fp8.torch.tensor_parallel import share
+from fp8.torch.tensor_parallel import precompute_parts, share
 
 _aten = torch.ops.aten
 # Those whose results are weights too: of the same memory, and of other memory.
@@ -203,8 +203,8 @@ class _Gather:
         amaxes, scales, inverses = steps.get_rows(unit.state, shard.data.device)
         key = self._weight()._known.make_key(self._weight()._data)
         if unit.gathered_key != key:
-            amaxes[place:place + 1].copy_(torch.maximum(
-                amaxes[place], shard.measure((None, None)).view(())))
+            own = amaxes[place:place + 1]
+            torch.maximum(own, shard.measure((None, None)).view(1), out=own)
             unit.gathered_key = key
         return tuple(row[place].clone().view(1, 1) for row in (scales, inverses))
 
@@ -277,6 +277,9 @@ def precompute_scales(model):
     backward has other codes. Without it a weight is measured when it is gathered, with an
     all-reduce of its own, and quantized each time. Weights under delayed scaling have their scales
     already.
+
+    Weights under `current` that tensor parallelism alone cuts get the scales of their next calls, by one
+    all-reduce, too. What writes a weight behind this, through `.data`, has to call it again.
     """
     shards, gathers = [], []
     for layer, weight in _find_sharded(model):
@@ -293,6 +296,7 @@ def precompute_scales(model):
             _reduce(shards)
         for gather in gathers:
             gather.keep()
+        precompute_parts(model)
 
 
 def _find_group(layer, weight):

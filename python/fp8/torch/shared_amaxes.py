@@ -1,5 +1,7 @@
 """Scales of activations and gradients that are those of all ranks' rows together."""
 
+from collections import namedtuple
+
 import torch
 
 from fp8.errors import ArgumentError
@@ -8,6 +10,8 @@ from fp8.torch.gathered import is_gathered
 from fp8.torch.linear_ops import Unit
 from fp8.torch.linear_programs import get_programs
 
+# What codes of a tensor were made with, [1, 1] each; the amax where a step is to have it, else None.
+Scale = namedtuple("Scale", "amax scale inverse")
 # The amax of a tensor, however many rows it has.
 _WHOLE = (None, None)
 
@@ -74,58 +78,99 @@ class _Shared(Unit):
         return self._places[operand]
 
     def forward(self, x, weight, bias, saves=False):
-        if self.before_call:
-            self.before_call()
-        self.make_state(weight.shape, weight.dtype, weight.device, bias is not None)
-        if not self.has_scale:
-            self.set_scales(x, "activation")
-        self.has_scale = False
+        if self.state is None:
+            self.make_state(weight.shape, weight.dtype, weight.device, bias is not None, x.shape[0])
+        tensors = [] if self.has_scale else [(x, "activation")]
         if not is_gathered(weight):
-            self.set_scales(weight, "weight")
-        return self._forward("train" if saves else "forward", x, weight, bias)
+            tensors.append((weight, "weight"))
+        self.give_scales("train" if saves else "forward", tensors)
+        self.has_scale = False
+        return super().forward(x, weight, bias, saves)
 
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
         name = "backward" if needs_x and needs_weight else "dgrad" if needs_x else "wgrad"
-        self.set_scales(dy, "gradient")
-        results = self._backward(name, [dy, weight, *saved], has_bias)
+        self.give_scales(name, [(dy, "gradient")])
+        results, _ = self.run_backward(name, dy, saved, weight, has_bias, False)
         if self.steps:
             if self.parallel is not None and self.state is not None:
                 steps.reduce_amaxes([self.state], self.parallel)
             self.end_step()
         return results
 
+    def give_scales(self, name, tensors):
+        """Gives the state scales of what a function is called with: pairs of a tensor and its operand."""
+        for tensor, operand in tensors:
+            self.set_scales(tensor, operand)
+
     def quantize_part(self, x, group):
-        """Codes of this rank's rows of x and the inverse of their scale, which is that of all rows in
-        a group; the next forward is of these rows. There has to be a state."""
+        """Codes of this rank's rows of x and their Scale, which is that of all rows in a group; the next
+        forward is of these rows. There has to be a state."""
         amax, shard = self.set_scales(x, "activation", {group})
         place, _ = self.find_places("activation")[0]
-        amaxes, scales, inverses = steps.get_rows(self.state, x.device)
-        if amax is not None:
-            # What a forward measures are values of codes, none above the largest of these.
-            amaxes[place:place + 1].copy_(torch.maximum(amaxes[place], amax.view(())))
-        scale, inverse = (row[place].clone().view(1, 1) for row in (scales, inverses))
-        self.has_scale = True
-        return shard.quantize(_WHOLE, scale, inverse, x.shape[0]), inverse
+        amaxes, *rows = steps.get_rows(self.state, x.device)
+        scale = Scale(amax, *(row[place].clone().view(1, 1) for row in rows))
+        self._record(amaxes, place, scale)
+        return shard.quantize(_WHOLE, scale.scale, scale.inverse, x.shape[0]), scale
 
-    def _prepare(self, name, function, names, values):
-        """Calls are not those of C, which would not ask for scales."""
+    def take_part(self, scale, device):
+        """The same for rows that another layer has quantized, with its Scale."""
+        place, _ = self.find_places("activation")[0]
+        amaxes, *rows = steps.get_rows(self.state, device)
+        for row, value in zip(rows, scale[1:]):
+            row[place:place + 1].copy_(value.view(1))
+        self._record(amaxes, place, scale)
+
+    def _record(self, amaxes, place, scale):
+        if scale.amax is not None:
+            # What a forward measures are values of codes, none above the largest of these.
+            amaxes[place:place + 1].copy_(torch.maximum(amaxes[place], scale.amax.view(())))
+        self.has_scale = True
 
 
 class SharedCurrent(_Shared):
     """Under `current`: programs of `delayed`, whose scales are those of the present amaxes."""
 
+    has_steps = False
+
     def __init__(self, recipe, target, options, *others):
         super().__init__(recipe, get_programs(shard_programs.make_given(recipe), target, options),
                          *others)
+        # What the weight was when its scale was given ahead of calls, and what it is.
+        self._given_key, self.weight_key = None, None
+
+    def set_saved(self, saved):
+        super().set_saved(saved)
+        self._given_key = None
 
     def set_scales(self, tensor, operand, others=()):
+        if operand == "weight" and self._given_key is not None and self._given_key == self._make_key(tensor.dtype):
+            return None
         amax, shard = self.measure(tensor, operand, others)
+        self._write(operand, shard, amax)
+        return None, shard
+
+    def _write(self, operand, shard, amax):
         scale, inverse = shard.scale(_WHOLE, amax)
-        _, scales, inverses = steps.get_rows(self.state, tensor.device)
+        _, scales, inverses = steps.get_rows(self.state, amax.device)
         for place, _ in self.find_places(operand):
             scales[place:place + 1].copy_(scale.view(1))
             inverses[place:place + 1].copy_(inverse.view(1))
-        return None, shard
+
+    def _make_key(self, dtype):
+        return None if self.weight_key is None else (*self.weight_key, dtype, self.state)
+
+    def find_weight(self, weight):
+        """The Shard of a weight, as calls have it, whose scale can be given ahead of these; None where none was called."""
+        if self.state is None or self.dtype is None:
+            return None
+        codes = shard_programs.find_codes(self.recipe)
+        return shard_programs.Shard(codes, weight.detach().to(self.dtype), 0, weight.shape[0], self.programs.target)
+
+    def give_weight(self, shard, amax, key):
+        """Gives the state the scale of a weight, which calls then take while it is what the key says."""
+        self._write("weight", shard, amax)
+        self.weight_key = key
+        self._given_key = self._make_key(self.dtype)
 
     def end_step(self):
         """There is none: all scales are of the present tensors."""
@@ -140,29 +185,42 @@ class SharedDelayed(_Shared):
 
     def __init__(self, recipe, target, options, *others):
         super().__init__(recipe, get_programs(recipe, target, options), *others)
-        self._known = set()
+        # Functions whose slots all have scales of a step before, and those that are called in this one.
+        self._known, self._called = set(), set()
 
     def set_saved(self, saved):
         super().set_saved(saved)
-        self._known = set()
+        self._known, self._called = set(), set()
+
+    def end_step(self):
+        # What a step has not recorded is nothing that its functions take.
+        self._known, self._called = self._known | self._called, set()
+        super().end_step()
+
+    def give_scales(self, name, tensors):
+        # Asking a GPU's state waits for it. All ranks ask the same, since their states are equal.
+        if name in self._known:
+            return
+        has_all = [self._set_first_scales(tensor, operand) for tensor, operand in tensors]
+        (self._known if all(has_all) else self._called).add(name)
 
     def set_scales(self, tensor, operand, others=()):
-        # All ranks ask the same, since their states are equal.
-        self._set_first_scales(tensor, operand, others)
-        if not others:
-            return None
+        if "part" not in self._known:
+            has_all = self._set_first_scales(tensor, operand, others)
+            (self._known if has_all else self._called).add("part")
         codes = shard_programs.find_codes(self.recipe, operand)
         shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
         return shard.measure(_WHOLE), shard
 
-    def _set_first_scales(self, tensor, operand, others):
-        if operand in self._known or not shard_programs.begins_with_current(self.recipe):
-            return
+    def _set_first_scales(self, tensor, operand, others=()):
+        """Whether there is nothing to set."""
+        if not shard_programs.begins_with_current(self.recipe):
+            return True
         slots = [slot for _, slot in self.find_slots(operand) if slot.recorded == 0]
         if not slots:
-            self._known.add(operand)
-            return
+            return True
         amax, shard = self.measure(tensor, operand, others)
         scale = shard_programs.make_first_scale(shard.codes, self.recipe, amax.item())
         for slot in slots:
             self.state.set_scale(slot.name, scale)
+        return False

@@ -2,12 +2,14 @@
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import itertools
 import weakref
 
 import torch
 
+from fp8 import _core
 from fp8.errors import ArgumentError, MismatchError
 from fp8.torch import converted
 from fp8.torch.modules import Linear, get_layers
@@ -21,7 +23,9 @@ class _Row:
                                          "data": (address, False)}
 
 
+@functools.lru_cache(maxsize=None)
 def _make_row(address, count, device):
+    """A tensor on numbers at an address, which is made once: whose they are does not matter to it."""
     # The emulator's memory is the host's.
     if device is None or not torch.cuda.is_available():
         numbers = (ctypes.c_float * count).from_address(address)
@@ -65,7 +69,8 @@ def _get_holders(model):
 
 
 def check_ranks(lines, group):
-    """Raises MismatchError, on all ranks of a group, where not all have the same lines."""
+    """Raises MismatchError, on all ranks of a group, where not all have the same lines, or the same version of fp8."""
+    lines = [f"fp8 {'.'.join(map(str, _core.get_versions()))}", *lines]
     digest = hashlib.sha256("\n".join(lines).encode()).digest()
     numbers = torch.frombuffer(bytearray(digest), dtype=torch.int32) >> 1
     has_gpus = "nccl" in torch.distributed.get_backend(group)
@@ -106,12 +111,17 @@ def reduce_amaxes(states, group):
         row.copy_(amax)
 
 
+def _has_steps(holder):
+    """Whether amaxes of a step say something to the next one."""
+    return getattr(holder, "has_steps", True)
+
+
 def _reduce_parts(holders):
     """The same over the groups that have parts of weights, which the group of a step need not have."""
     by_group = {}
     for holder in holders:
         group = getattr(holder, "parallel", None)
-        if group is not None and holder.state is not None:
+        if group is not None and holder.state is not None and _has_steps(holder):
             by_group.setdefault(group, []).append(holder.state)
     for group, states in by_group.items():
         reduce_amaxes(states, group)
@@ -130,7 +140,7 @@ def end_step(model, group=None):
       other recipes.
     """
     holders = _get_holders(model)
-    states = [holder.state for holder in holders if holder.state is not None]
+    states = [holder.state for holder in holders if holder.state is not None and _has_steps(holder)]
     is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if group is not None or is_distributed:
         _compare(model, holders, group)
