@@ -1,5 +1,6 @@
 """Runs functions in several processes, the ranks of torch.distributed over gloo."""
 
+import datetime
 import os
 import pickle
 import signal
@@ -14,13 +15,14 @@ torch.set_num_threads(1)
 PATIENCE = 400  # Seconds, of processors that have other work, too.
 
 
-def _work(rank, world, folder, body, arguments):
+def _work(rank, world, folder, body, arguments, timeout):
     signal.alarm(PATIENCE)
     # PyTorch makes a new pool of threads for the one that fork() lost: before threads of autograd ask for it at once.
     torch.set_num_threads(1)
     status = 1
     try:
-        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world,
+                                timeout=datetime.timedelta(seconds=timeout))
         result = "result", body(*arguments)
         dist.destroy_process_group()
         status = 0
@@ -31,19 +33,23 @@ def _work(rank, world, folder, body, arguments):
     os._exit(status)
 
 
-def run(world, body, *arguments):
-    """What body(*arguments) returns on each of the ranks; an error of one is an AssertionError."""
+def run(world, body, *arguments, dies=(), timeout=PATIENCE):
+    """What body(*arguments) returns on each of the ranks; an error of one is an AssertionError. Those that have to die
+    return None. Collectives wait for `timeout` seconds."""
     with tempfile.TemporaryDirectory() as folder:
         children = []
         for rank in range(world):
             child = os.fork()
             if child == 0:
-                _work(rank, world, folder, body, arguments)
+                _work(rank, world, folder, body, arguments, timeout)
             children.append(child)
         for child in children:
             os.waitpid(child, 0)
         results = []
         for rank in range(world):
+            if rank in dies:
+                results.append(("result", None))
+                continue
             if not os.path.exists(f"{folder}/{rank}"):
                 raise AssertionError(f"rank {rank} of {world} ended without a result")
             with open(f"{folder}/{rank}", "rb") as file:
