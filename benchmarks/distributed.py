@@ -1,7 +1,8 @@
-"""Steps of training on several GPUs: FSDP2 and DDP, in bf16, with layers in FP8 and by torchao, and what their gathers carry.
+"""Steps of training on several GPUs: FSDP2, HSDP, DDP, tensor and expert parallelism, in bf16, with layers in FP8 and by torchao,
+and what their collectives carry.
 
-Each case is a decoder like Llama 3 8B, of fewer layers, and as many words as have its head the same part of all work. A process
-has one GPU, or, without one, the CPU over gloo. Cases run one after the other in the same processes; one that fails or takes too
+Each case is a decoder like Llama 3 8B, of fewer layers, and as many words as have its head the same part of all work, or, of
+expert parallelism, layers of experts. A process has one GPU, or, without one, the CPU over gloo. Cases run one after the other in the same processes; one that fails or takes too
 long costs those no more than a restart. Results are written after each.
 
 usage: distributed.py [--world N] [--cases "GLOB;..."] [--layers N] [--width N] [--wide N] [--heads N] [--groups N] [--words N]
@@ -32,7 +33,7 @@ RECIPES = "delayed", "current", "block", "rowwise"
 QUIET = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 
 
-def make_cases(world):
+def make_fsdp_cases(world):
     """By name: how many ranks, what of, and options of it."""
     cases = {"bf16": (world, "train", {})}
     for recipe in RECIPES:
@@ -46,17 +47,58 @@ def make_cases(world):
     cases["torchao rowwise"] = world, "train", {"library": "torchao", "recipe": "rowwise"}
     cases["delayed, codes, layers"] = world, "train", {"library": "fp8", "recipe": "delayed", "gathers": True,
                                                        "compiles": "layers"}
-    for recipe in (None, "delayed"):
+    cases["bf16, parts"] = world, "train", {"compiles": "parts"}
+    for recipe in (None, "delayed", "current"):
         name = recipe or "bf16"
         cases[f"DDP: {name}"] = world, "train", {
-            "library": "fp8" if recipe else "bf16", "recipe": recipe, "sharding": "ddp", "layers": 4}
-    cases["bf16, again"] = world, "train", {}
-    for name, options in (("bf16", {}), ("block", {"library": "fp8", "recipe": "block"}),
+            "library": "fp8" if recipe else "bf16", "recipe": recipe, "sharding": "ddp", "layers": 4, "compiles": "parts"}
+    for name, options in (("bf16", {"compiles": "parts"}), *((f"{recipe}, codes", {
+            "library": "fp8", "recipe": recipe, "gathers": True}) for recipe in ("current", "block"))):
+        if world % 4 == 0:
+            cases[f"HSDP: {name}"] = world, "train", {**options, "sharding": "hsdp"}
+    return cases
+
+
+def make_parallel_cases(world):
+    """The same of tensor parallelism, with and without FSDP2, and of experts."""
+    cases, whole = {}, {"parts": 0, "sharding": "none", "dtype": torch.bfloat16}
+    for is_sequence in (True, False):
+        end, cut = (", sequence", {**whole, "sequence": True}) if is_sequence else ("", whole)
+        cases[f"TP: bf16{end}, parts"] = world, "train", {**cut, "compiles": "parts"}
+        for recipe in RECIPES:
+            options = {**cut, "library": "fp8", "recipe": recipe}
+            cases[f"TP: {recipe}{end}"] = world, "train", options
+            name = "codes" if is_sequence and recipe in ("delayed", "current") else "styles"
+            cases[f"TP: {recipe}{end}, {name}"] = world, "train", {**options, "codes": True}
+        cases[f"TP: bf16{end}"] = world, "train", cut
+        cases[f"TP: torchao{end}"] = world, "train", {**cut, "library": "torchao"}
+    if world % 4 == 0:
+        cut = {"parts": 2, "sequence": True}
+        cases["FSDP x TP: bf16"] = world, "train", {**cut, "compiles": "parts"}
+        for recipe in RECIPES:
+            options = {**cut, "library": "fp8", "recipe": recipe, "codes": True}
+            cases[f"FSDP x TP: {recipe}, codes"] = world, "train", {**options, "gathers": True}
+            cases[f"FSDP x TP: {recipe}"] = world, "train", {**options, "codes": False}
+    cases["EP: bf16"] = world, "experts", {}
+    for recipe in ("block,pow2=true", "rowwise"):
+        cases[f"EP: {recipe}, codes"] = world, "experts", {"recipe": recipe, "codes": True}
+        cases[f"EP: {recipe}"] = world, "experts", {"recipe": recipe}
+    cases["EP: bf16, codes"] = world, "experts", {"codes": True}
+    for recipe in RECIPES:
+        cases[f"bits of TP: {recipe}"] = world, "bits of TP", {"recipe": recipe}
+    for recipe in ("none", "block,pow2=true", "rowwise"):
+        cases[f"bits of EP: {recipe}"] = world, "bits of EP", {"recipe": recipe}
+    return cases
+
+
+def make_cases(world):
+    cases = {**make_fsdp_cases(world), **make_parallel_cases(world), "bf16, again": (world, "train", {})}
+    for name, options in (("bf16", {"compiles": "parts"}), ("block", {"library": "fp8", "recipe": "block"}),
                           ("delayed", {"library": "fp8", "recipe": "delayed"})):
         for sharding in ("none", "fsdp"):
             cases[f"one: {name}, {sharding}"] = 1, "train", {**options, "sharding": sharding, "layers": 4,
                                                              "dtype": torch.bfloat16}
-        if options:
+        if "library" in options:
             cases[f"one: {name}, fsdp, codes"] = 1, "train", {**options, "gathers": True, "layers": 4,
                                                               "dtype": torch.bfloat16}
     cases["second device"] = world, "bits", {"recipe": "delayed", "sees_all": True}
@@ -87,34 +129,83 @@ def time_steps(contender, tokens, steps):
     return seconds.item()
 
 
-def run_train(args, rank, device, layers=None, **options):
-    from distributed_models import Contender, Traffic
+def measure(args, rank, device, contender, start, parts=1):
+    """What steps of a contender take, of which a batch is that of so many ranks."""
+    import distributed_traffic
     from distributed_profile import profile_step
-    args = argparse.Namespace(**{**vars(args), "layers": layers or args.layers})
-    start = time.perf_counter()
-    contender = Contender(args, device, **options)
     sizes = args.batch, args.length + 1
-    tokens = torch.randint(args.words, sizes, generator=torch.Generator().manual_seed(rank)).to(device)
+    generator = torch.Generator().manual_seed(contender.find_data(rank))
+    tokens = torch.randint(args.words, sizes, generator=generator).to(device)
     losses = [contender.step(tokens).item() for _ in range(WARM_UP)]
     record = {"losses": losses, "ready_s": time.perf_counter() - start, "layers": args.layers}
-    with Traffic() as traffic:
-        losses.append(contender.step(tokens).item())
-    record.update(bytes=traffic.bytes, calls=traffic.calls)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     record["seconds"] = [time_steps(contender, tokens, args.steps) for _ in range(args.rounds)]
-    record["tokens_s"] = args.batch * args.length / statistics.median(record["seconds"])
+    record["tokens_s"] = args.batch * args.length / parts / statistics.median(record["seconds"])
     losses.append(contender.step(tokens).item())
     if device.type == "cuda":
         record["peak"] = torch.cuda.max_memory_allocated()
         # All ranks take part; what one says of itself is enough.
         record["profile"] = profile_step(lambda: contender.step(tokens))
+    record["traffic"] = distributed_traffic.count(lambda: contender.step(tokens))
     return record
+
+
+def run_train(args, rank, device, layers=None, **options):
+    from distributed_models import Contender
+    args = argparse.Namespace(**{**vars(args), "layers": layers or args.layers})
+    start = time.perf_counter()
+    contender = Contender(args, device, **options)
+    return measure(args, rank, device, contender, start, contender.parts)
+
+
+def run_experts(args, rank, device, **options):
+    from distributed_experts import MoE
+    start = time.perf_counter()
+    return measure(args, rank, device, MoE(args, device, **options), start)
 
 
 def run_bits(args, rank, device, recipe):
     from distributed_bits import compare
     return compare(recipe, 256, 512 if device.type == "cuda" else 128, device)
+
+
+def run_bits_of_parts(args, rank, device, recipe):
+    from distributed_bits_parallel import compare_parts
+    return compare_parts(recipe, 256, 1024 if device.type == "cuda" else 256, device)
+
+
+def run_bits_of_experts(args, rank, device, recipe):
+    from distributed_bits_parallel import compare_experts
+    return compare_experts(recipe, 512 if device.type == "cuda" else 64, 256, device)
+
+
+KINDS = {"train": run_train, "experts": run_experts, "bits": run_bits, "bits of TP": run_bits_of_parts,
+         "bits of EP": run_bits_of_experts}
+
+
+def run_case(args, rank, device, kind, number, options):
+    """What it found. An error that all ranks have at once leaves them able to go on; of another one some wait within a
+    collective, and it goes on to who started them."""
+    import torch.distributed as dist
+    folder = Path(args.folder)
+    try:
+        record = KINDS[kind](args, rank, device, **options)
+    except Exception:
+        error = traceback.format_exc()
+        traceback.print_exc()
+        (folder / f"{number}.{rank}.failed").touch()
+        end = time.time() + 10
+        while len(list(folder.glob(f"{number}.*.failed"))) < args.world:
+            if time.time() > end:
+                raise
+            time.sleep(0.1)
+        return {"error": "all ranks failed", "logs": {str(rank): error[-3000:]}}
+    if kind.startswith("bits"):
+        every = [None] * args.world
+        dist.all_gather_object(every, record)
+        return record if all(each == record for each in every) else {"by_rank": every}
+    return record
 
 
 def work(args):
@@ -128,13 +219,13 @@ def work(args):
         options["device_id"] = device
     dist.init_process_group("nccl" if is_on_gpu else "gloo", init_method=f"file://{folder}/store", rank=rank,
                             world_size=args.world, timeout=datetime.timedelta(seconds=args.patience), **options)
-    cases, kinds = make_cases(args.most), {"train": run_train, "bits": run_bits}
+    cases = make_cases(args.most)
     for number in map(int, args.cases.split(",")):
         name = list(cases)[number]
         _, kind, options = cases[name]
         if rank == 0:
             (folder / f"{number}.started").touch()
-        record = kinds[kind](args, rank, device, **{key: value for key, value in options.items() if key != "sees_all"})
+        record = run_case(args, rank, device, kind, number, {key: value for key, value in options.items() if key != "sees_all"})
         if rank == 0:
             part = folder / f"{number}.part"
             part.write_text(json.dumps(record))
@@ -192,13 +283,15 @@ def run_group(arguments, world, sees_all, numbers, args, end, report):
         folder = Path(folder)
         ranks = start_ranks(arguments, world, sees_all, numbers, folder, args.patience)
         for place, number in enumerate(numbers):
-            limit = min(time.time() + args.patience + (60 if place == 0 else 0), end)
+            limit = time.time() + args.patience + (60 if place == 0 else 0)
             while not (folder / f"{number}.json").exists():
                 time.sleep(0.1)
                 reason = None
                 if any(each.poll() for each in ranks):
                     time.sleep(2)  # Another rank may say more.
                     reason = "a rank ended"
+                elif time.time() > end:
+                    reason = "no time was left while it ran"
                 elif time.time() > limit:
                     reason = "it took too long"
                 if reason:
@@ -210,16 +303,23 @@ def run_group(arguments, world, sees_all, numbers, args, end, report):
     return []
 
 
+def find_kind(name):
+    """Cases of one kind are beside its first in bf16: by what is before a colon, and how layers are cut."""
+    way, colon, _ = name.partition(": ")
+    return (way if colon else ""), "sequence" in name
+
+
 def show(name, record, base):
     if "error" in record:
         last = [text.strip().splitlines()[-1:] for text in record["logs"].values()]
-        return f"{name:26} failed: {record['error']}: {last}"
+        return f"{name:30} failed: {record['error']}: {last}"
     if "seconds" not in record:
-        return f"{name:26} {json.dumps(record)}"
+        return f"{name:30} {json.dumps(record)}"
     seconds = statistics.median(record["seconds"])
-    line = f"{name:26}{1e3 * seconds:>9.1f}{seconds / base if base else 0:>8.3f}{record['tokens_s']:>9.0f}"
-    line += f"{record.get('peak', 0) / 1e9:>8.2f}{sum(record['bytes'].values()) / 1e9:>9.3f}"
-    line += f"{record['bytes'].get('all_gather_into_tensor', 0) / 1e9:>9.3f}{record['losses'][-1]:>9.4f}"
+    line = f"{name:30}{1e3 * seconds:>9.1f}{seconds / base if base else 0:>8.3f}{record['tokens_s']:>9.0f}"
+    given, leaving = (record["traffic"].get(key, {}) for key in ("bytes", "leaving"))
+    line += f"{record.get('peak', 0) / 1e9:>8.2f}{sum(leaving.values()) / 1e9:>9.3f}"
+    line += f"{(given.get('gather', 0) + given.get('exchange', 0)) / 1e9:>9.3f}{record['losses'][-1]:>9.4f}"
     profile = record.get("profile")
     if profile:
         share = profile["hidden_ms"] / profile["collectives_ms"] if profile["collectives_ms"] else 1
@@ -227,7 +327,7 @@ def show(name, record, base):
     return line + f"{record['ready_s']:>8.1f}"
 
 
-HEAD = (f"{'':26}{'ms':>9}{'of bf16':>8}{'tokens/s':>9}{'peak GB':>8}{'GB sent':>9}{'gathered':>9}{'loss':>9}"
+HEAD = (f"{'':30}{'ms':>9}{'of bf16':>8}{'tokens/s':>9}{'peak GB':>8}{'GB sent':>9}{'gathered':>9}{'loss':>9}"
         f"{'NCCL ms':>8}{'hidden':>8}{'others':>8}{'idle':>7}{'ready s':>8}")
 
 
@@ -260,7 +360,9 @@ def main():
         return 0
     cases = make_cases(args.world)
     names, globs = list(cases), args.cases.split(";")
-    chosen = [number for number, name in enumerate(names) if any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
+    # In the order of what was asked for.
+    chosen = list(dict.fromkeys(number for glob in globs for number, name in enumerate(names)
+                                if fnmatch.fnmatchcase(name, glob)))
     if args.list:
         print("\n".join(names[number] for number in chosen))
         return 0
@@ -276,10 +378,9 @@ def main():
     def report(number, record):
         name = names[number]
         records[name] = record
-        # What the case is beside: bf16 in the same way, which comes before it.
-        key = "one" if name.startswith("one: ") else "DDP" if name.startswith("DDP: ") else ""
-        if "seconds" in record and name in ("bf16", "DDP: bf16", "one: bf16, none"):
-            bases[key] = statistics.median(record["seconds"])
+        key = find_kind(name)
+        if "seconds" in record and "bf16" in name:
+            bases.setdefault(key, statistics.median(record["seconds"]))
         print(show(name, record, bases.get(key)), flush=True)
         if torch.cuda.is_available():
             write_record(args.out, cases=records, **options)

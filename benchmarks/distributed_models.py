@@ -7,7 +7,9 @@ is a break of the graph.
 
 import torch
 import torch.distributed as dist
+from distributed_parts import Cut
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 
@@ -59,6 +61,7 @@ class Layer(nn.Module):
     def __init__(self, args, compiles_parts):
         super().__init__()
         width, part = args.width, args.width // args.heads
+        self.cut = None  # By tensor parallelism.
         self.before, self.between = nn.RMSNorm(width), nn.RMSNorm(width)
         self.q, self.o = (nn.Linear(width, width, bias=False) for _ in range(2))
         self.k, self.v = (nn.Linear(width, args.groups * part, bias=False) for _ in range(2))
@@ -68,14 +71,19 @@ class Layer(nn.Module):
 
     def forward(self, x, y, angles):
         x, y = self.add_norm(x, y, self.before.weight)
-        x, y = self.add_norm(x, self.o(self.attend(self.q(y), self.k(y), self.v(y), angles)), self.between.weight)
-        return x, self.down(self.multiply(self.gate(y), self.up(y)))
+        y = y if self.cut is None else self.cut.gather(y)
+        y = self.o(self.attend(self.q(y), self.k(y), self.v(y), angles))
+        y = y if self.cut is None else self.cut.wait(y)
+        x, y = self.add_norm(x, y, self.between.weight)
+        y = y if self.cut is None else self.cut.gather(y)
+        y = self.down(self.multiply(self.gate(y), self.up(y)))
+        return x, y if self.cut is None else self.cut.wait(y)
 
 
 class Decoder(nn.Module):
     def __init__(self, args, compiles_parts=False):
         super().__init__()
-        self.part = args.width // args.heads
+        self.part, self.cut = args.width // args.heads, None
         self.embedding = nn.Embedding(args.words, args.width)
         self.layers = nn.ModuleList(Layer(args, compiles_parts) for _ in range(args.layers))
         self.norm, self.head = nn.RMSNorm(args.width), nn.Linear(args.width, args.words, bias=False)
@@ -89,13 +97,18 @@ class Decoder(nn.Module):
                 parameter.normal_(std=0.02)
 
     def forward(self, tokens):
-        places = torch.arange(tokens.shape[1] - 1, device=tokens.device, dtype=torch.float32)
+        tokens, targets = tokens[:, :-1], tokens[:, 1:]
+        places = torch.arange(tokens.shape[1], device=tokens.device, dtype=torch.float32)
         rates = 500000 ** (-torch.arange(0, self.part, 2, device=tokens.device, dtype=torch.float32) / self.part)
-        angles, x = torch.outer(places, rates), self.embedding(tokens[:, :-1])
+        angles = torch.outer(places, rates)
+        x = self.embedding(tokens if self.cut is None else self.cut.take_inputs(tokens))
         y = torch.zeros_like(x)
         for layer in self.layers:
             x, y = layer(x, y, angles)
-        return self.get_loss(self.head(self.add_norm(x, y, self.norm.weight)[1]), tokens[:, 1:])
+        y = self.add_norm(x, y, self.norm.weight)[1]
+        if self.cut is not None:
+            y, targets = self.cut.take_outputs(y), self.cut.take(targets)
+        return self.get_loss(self.head(y), targets.contiguous())
 
 
 def convert_torchao(model, gathers, recipe):
@@ -109,12 +122,14 @@ def convert_torchao(model, gathers, recipe):
 
 class Contender:
     """What a case is: `library` bf16, torchao or fp8; its `recipe`; whether weights are gathered as codes (`gathers`);
-    `sharding` fsdp, ddp or none; `compiles` parts, layers or nothing; `dtype` of parameters."""
+    `sharding` fsdp, hsdp, ddp or none; `compiles` parts, layers or nothing; `dtype` of parameters; how many ranks a layer is
+    cut for (`parts`, 0 for all), also along the sequence (`sequence`), and whether activations are gathered as codes (`codes`)."""
 
     def __init__(self, args, device, library="bf16", recipe=None, gathers=False, sharding="fsdp", compiles=None,
-                 dtype=torch.float32):
+                 dtype=torch.float32, parts=1, sequence=False, codes=False):
         self.library, self.gathers, self.sharding = library, gathers, sharding
         compiles = compiles or ("parts" if library == "fp8" else "layers")
+        self.mesh = self.make_mesh(device, parts or dist.get_world_size())
         torch.manual_seed(0)
         with torch.device(device):
             model = Decoder(args, compiles == "parts").to(dtype)
@@ -122,6 +137,8 @@ class Contender:
             convert_torchao(model, gathers, recipe)
         if library == "fp8":
             fp8.torch.convert_to_fp8_training(model, recipe, filter=["layers.*"], first_last_bf16=0, only_faster=False)
+        self.cut = Cut(model, self.mesh["parts"], library, sequence, codes) if self.parts > 1 else None
+        if library == "fp8":
             if gathers:
                 fp8.torch.gather_in_fp8(model)
             fp8.torch.prepare(model, rows=[args.batch * args.length], dtype=torch.bfloat16, device=device)
@@ -133,18 +150,37 @@ class Contender:
                 model.layers[place] = torch.compile(layer, dynamic=False)
         self.holder, self.dtype = model, dtype
         self.model = self.shard(model)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-4, fused=True)
+        self.optimizer = torch.optim.AdamW(self.group_parameters(), 1e-4, fused=True)
+
+    def make_mesh(self, device, parts):
+        """Has data and parts; with HSDP data are replicas and shards."""
+        self.parts, world = parts, dist.get_world_size()
+        names = ("replicas", "data", "parts") if self.sharding == "hsdp" else ("data", "parts")
+        sizes = (2, world // 2, 1) if self.sharding == "hsdp" else (world // parts, parts)
+        return init_device_mesh(device.type, sizes, mesh_dim_names=names)
+
+    def group_parameters(self):
+        """One step of an optimizer is of tensors of one kind, on one mesh."""
+        groups = {}
+        for each in self.model.parameters():
+            groups.setdefault(getattr(each, "device_mesh", None), []).append(each)
+        return [{"params": each} for each in groups.values()]
 
     def shard(self, model):
         if self.sharding == "ddp":
             return nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-        if self.sharding == "fsdp":
+        if self.sharding in ("fsdp", "hsdp"):
             policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-            options = {"mp_policy": policy} if self.dtype == torch.float32 else {}
+            mesh = self.mesh["replicas", "data"] if self.sharding == "hsdp" else self.mesh["data"]
+            options = {"mesh": mesh, **({"mp_policy": policy} if self.dtype == torch.float32 else {})}
             for layer in model.layers:
                 fully_shard(layer, **options)
             fully_shard(model, **options)
         return model
+
+    def find_data(self, rank):
+        """Whose batch a rank has: ranks of one layer's parts have the same."""
+        return rank // self.parts
 
     def step(self, tokens):
         if self.library == "fp8":
@@ -152,9 +188,11 @@ class Contender:
                 loss = self.compute(tokens)
         else:
             loss = self.compute(tokens)
+        if self.cut is not None:
+            self.cut.reduce(self.holder)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        if self.gathers and self.library == "fp8":
+        if self.library == "fp8" and (self.gathers or self.cut is not None):
             fp8.torch.precompute_scales(self.holder)
         elif self.gathers:
             from torchao.float8 import precompute_float8_dynamic_scale_for_fsdp
@@ -162,36 +200,8 @@ class Contender:
         return loss
 
     def compute(self, tokens):
-        needs_cast = self.sharding != "fsdp" and self.dtype == torch.float32
+        needs_cast = self.sharding not in ("fsdp", "hsdp") and self.dtype == torch.float32
         with torch.autocast(tokens.device.type, torch.bfloat16, enabled=needs_cast):
-            loss = self.model(tokens)
+            loss = self.model(tokens) / self.parts
         loss.backward()
         return loss.detach()
-
-
-class Traffic:
-    """Counts bytes that a rank gives to collectives of torch.distributed, by kind. Those of DDP and of DTensor are not
-    among them."""
-
-    NAMES = "all_gather_into_tensor", "reduce_scatter_tensor", "all_reduce"
-
-    def __enter__(self):
-        self.bytes, self.calls, self.kept = {}, {}, {name: getattr(dist, name) for name in self.NAMES}
-        for name in self.NAMES:
-            setattr(dist, name, self.count(name))
-        return self
-
-    def __exit__(self, *_):
-        for name, function in self.kept.items():
-            setattr(dist, name, function)
-
-    def count(self, name):
-        def call(*values, **options):
-            given = [*values, *options.values()]
-            sizes = [each.numel() * each.element_size() for each in given if isinstance(each, torch.Tensor)]
-            # What a rank has: of a gather the smaller, of a reduction that scatters the larger.
-            size = max(sizes) if name == "reduce_scatter_tensor" else min(sizes)
-            self.bytes[name] = self.bytes.get(name, 0) + size
-            self.calls[name] = self.calls.get(name, 0) + 1
-            return self.kept[name](*values, **options)
-        return call
