@@ -1,7 +1,7 @@
 """Products of MXFP8 and NVFP4 on a GPU that multiplies neither, beside PyTorch's in bf16.
 
 Random shapes. A row has the times of one: of the product of codes and factors on both sides (`both`), as the compiler
-has it, and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`); of ours in bf16, of a pass that decodes B,
+has it, with a number of rows that the program does not know (`any`), and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`); of ours in bf16, of a pass that decodes B,
 and of ours in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
 the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
 one of them empty. Results are compared with those of numbers that PyTorch decodes.
@@ -106,6 +106,8 @@ def list_configs(build, write, kind, shape, count):
     """The one that is expected to be the fastest of each tile, way to lift and part of K, the best of them."""
     done = subprocess.run([build / "bin/fp8-tune", "-", "--costs", "--target=sm_90a", "--recipe=none"], check=True, text=True,
                           capture_output=True, input=write(kind, "f", *shape))
+    if write is write_both and "multiplied in bf16" in done.stderr:
+        return widen_configs(list_configs(build, write, kind, (8, *shape[1:]), count), shape[0])
     found = {}
     keys = "tile_m|tile_n|lifters|lift_warps|swap_ab|schedule|consumers" + ("|split_k" if write is write_both else "")
     for entry in json.loads(done.stdout)[0]["costs"]:
@@ -113,10 +115,19 @@ def list_configs(build, write, kind, shape, count):
     return list(found.values())[:count]
 
 
+def widen_configs(entries, rows):
+    """Those of few rows with tiles of more, without what they are expected to take: the compiler chooses bf16."""
+    def widen(config):
+        config = re.sub(r"tile_m = \d+", f"tile_m = {-(-rows // 8) * 8}", config)
+        return re.sub(r"stages = (\d+)", lambda match: f"stages = {min(int(match[1]), 6)}", config)
+    return [{"config": config} for config in dict.fromkeys(widen(entry["config"]) for entry in entries)]
+
+
 def write_kind(kind, m, n, k):
     wide_b, weights = tensor_type((n, k), "bf16"), Operand(kind, "b", (n, k), has_tensor=False)
     return "".join([
         write_both(kind, f"{kind}_both", m, n, k),
+        write_both(kind, f"{kind}_any", "?", n, k),
         write_wide(kind, f"{kind}_wide", m, n, k) if kind == "mxfp8" else "",
         write_weights(kind, f"{kind}_weights", m, n, k),
         function(f"{kind}_decode", weights.arguments,
@@ -224,7 +235,7 @@ class Shape:
                 bounds = [offsets]
             scale = math.prod(float(part[2].flatten()[0]) for part in (a, b) if len(part) > 2)
             exact = self.multiply(wide_a, wide_b, bounds) * scale
-            for name in [name for name in self.functions if re.match(f"{kind}_(both|wide)", name)]:
+            for name in [name for name in self.functions if re.match(f"{kind}_(both|any|wide)", name)]:
                 self.add(name, [*a, *b, *bounds], exact)
             if not is_grouped:
                 for name in [name for name in self.functions if name.startswith(f"{kind}_weights")]:

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BranchDestinations.h"
 #include "fp8/GPU/IR/FP8GPUOps.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/KernelOpInterface.h"
@@ -281,6 +282,7 @@ struct LaunchKernelsPass : fp8::impl::LaunchKernelsPassBase<LaunchKernelsPass> {
       else if (failed(launch(op, symbols)))
         return signalPassFailure();
     }
+    shareDestinations(getOperation());
   }
 };
 } // namespace

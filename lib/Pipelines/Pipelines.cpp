@@ -182,6 +182,12 @@ static void buildFusionPipeline(OpPassManager &pm,
   // been fused or shared are evaluated once.
   if (options.evaluateConstants)
     pm.addPass(createEvaluateConstantsPass());
+  if (!chip.empty()) {
+    // Epilogues are where they belong by now.
+    BranchByRowsPassOptions branchOptions;
+    branchOptions.chip = chip.str();
+    pm.addPass(createBranchByRowsPass(branchOptions));
+  }
   // What is left to pass over memory for, once the rest is known.
   if (isGPU) {
     FormFusionsPassOptions fusions;

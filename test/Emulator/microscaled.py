@@ -32,22 +32,28 @@ CUT_OFF = 34 * 2.0**-13
 
 class Operand:
     def __init__(self, name, shape, rng, type_=E4M3, spread=8):
-        grid = [*shape[:-1], shape[-1] // 32]
+        self.name, self.element = name, NAMES[type_]
         self.codes = (rng.standard_normal(shape) * 8).astype(type_)
-        self.factors = rng.integers(127 - spread, 128 + spread, grid).astype(np.uint8).view(E8M0)
+        self.factors = rng.integers(127 - spread, 128 + spread, [*shape[:-1], shape[-1] // 32]).astype(np.uint8).view(E8M0)
+        self.set_rows(shape[-2])
+
+    def set_rows(self, rows):
+        shape, grid = ([*some.shape[:-2], rows, some.shape[-1]] for some in (self.codes, self.factors))
         block = ", ".join(["1"] * (len(shape) - 1) + ["32"])
-        self.type = f"!fp8.scaled<{'x'.join(map(str, shape))}x{NAMES[type_]}, block = [{block}], scale = f8E8M0FNU>"
-        types = tensor(shape, NAMES[type_]), tensor(grid, "f8E8M0FNU")
-        self.arguments = [f"%{name}_codes: {types[0]}", f"%{name}_factors: {types[1]}"]
-        self.made = f"  %{name} = fp8.assemble %{name}_codes, %{name}_factors : {', '.join(types)} -> {self.type}\n"
+        self.type = f"!fp8.scaled<{'x'.join(map(str, shape))}x{self.element}, block = [{block}], scale = f8E8M0FNU>"
+        types = tensor(shape, self.element), tensor(grid, "f8E8M0FNU")
+        self.arguments = [f"%{self.name}_codes: {types[0]}", f"%{self.name}_factors: {types[1]}"]
+        self.made = (f"  %{self.name} = fp8.assemble %{self.name}_codes, %{self.name}_factors : {', '.join(types)} -> "
+                     f"{self.type}\n")
 
     @property
     def values(self):
         return self.codes.astype(np.float64) * np.repeat(self.factors.astype(np.float64), 32, -1)
 
 
-def run(args, label, operands, body, result, more=()):
-    """What the emulator gives, or None where a CPU gives other bits; `more` are other arguments and their arrays."""
+def run(args, label, operands, body, result, more=(), remark=None):
+    """What the emulator gives, or None where a CPU gives other bits; `more` are other arguments and their arrays. All is
+    multiplied in FP8, or there is a remark."""
     arguments = [argument for operand in operands for argument in operand.arguments] + [one for one, _ in more]
     arrays = [array for operand in operands for array in (operand.codes, operand.factors)] + [array for _, array in more]
     text = (f"func.func @main({', '.join(arguments)}) -> {result} {{\n{''.join(one.made for one in operands)}{body}"
@@ -59,7 +65,8 @@ def run(args, label, operands, body, result, more=()):
         command = [Path(args.tools) / "fp8-run", source, "--target=sm_90a", "--device=emulator", "--compare=cpu", "--recipe=none",
                    "--accumulate=tensor-core", "--tolerance=0", f"--inputs={given}", f"--outputs={written}"]
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode or "multiplied in bf16" in done.stderr or "no kernel" in done.stderr:
+        is_other = remark not in done.stderr if remark else "multiplied in bf16" in done.stderr
+        if done.returncode or is_other or "no kernel" in done.stderr:
             print(f"{label}: {done.stdout[-400:]}{done.stderr[-1200:]}")
             return None
         return next(iter(tensors.load(written).values())).astype(np.float64)
@@ -125,6 +132,28 @@ def run_groups(args):
     return int(wrong > 0 or found[41:].any()), 1
 
 
+def run_unknown_rows(args):
+    """How many rows there are shows at run time: bits are those of a program that knows it, of few in FP8 and of many in
+    bf16. Two products of one A, of which one reads the other's result, have one branch."""
+    rng, wrong, (n, k) = np.random.default_rng(4), 0, (264, 1024)
+    b, c = Operand("b", (n, k), rng), Operand("c", (n, k), rng)
+    for m in (1, 16, 17, 64, 65, 200):
+        a, found = Operand("a", (m, k), rng), []
+        for rows in ("?", m):
+            a.set_rows(rows)
+            result = tensor((rows, n), "f32")
+            pin = " {fp8.invariant}" if rows == m > 64 else ""  # In bf16, which others of so small a product are not.
+            body = (f"  %s = fp8.matmul %a, %b{pin} : {a.type}, {b.type} -> {result}\n"
+                    f"  %t = fp8.matmul %a, %c{pin} : {a.type}, {c.type} -> {result}\n"
+                    f"  %r = arith.addf %s, %t : {result}\n")
+            remark = "rows are multiplied as" if rows == "?" else "each sum of 32" if m <= 64 else "multiplied in bf16"
+            found.append(run(args, f"{m} of {rows} rows", [a, b, c], body, result, remark=remark))
+        if any(one is None for one in found) or not np.array_equal(*found):
+            print(f"{m} rows: others than where they are known")
+            wrong += 1
+    return wrong, 6
+
+
 def run_specials(args):
     """Factors over all of their range, 2^-127 and NaN among them, and codes that are NaN."""
     rng, wrong = np.random.default_rng(3), 0
@@ -145,7 +174,8 @@ def run_specials(args):
     return wrong, 1
 
 
-KINDS = {"configs": run_configs, "shapes": run_shapes, "groups": run_groups, "specials": run_specials}
+KINDS = {"configs": run_configs, "shapes": run_shapes, "groups": run_groups, "specials": run_specials,
+         "unknown_rows": run_unknown_rows}
 
 if __name__ == "__main__":
     sys.exit(check(KINDS, make_parser().parse_args(), lambda name, kind, args: kind(args)))

@@ -362,6 +362,49 @@ def DecodeOperandsPass : Pass<"fp8-decode-operands", "::mlir::ModuleOp"> {
   ];
 }
 
+def BranchByRowsPass : Pass<"fp8-branch-by-rows", "::mlir::ModuleOp"> {
+  let summary = "multiply few rows as codes, and many in bf16";
+  let description = [{
+    A matmul of bf16 whose operands `fp8-decode-operands` has decoded, and whose
+    number of rows shows at run time, becomes two in the branches of an `scf.if`:
+    up to 16, 32, 48 or 64 rows multiply codes, as known few rows do, if that is
+    expected to take less time; more are multiplied in bf16. N, K and the number of
+    batches must be known. A remark says up to how many rows.
+
+    ```mlir
+    %1 = fp8.dequantize %a : ... -> tensor<?x4096xbf16>
+    %2 = fp8.dequantize %b {fp8.folded} : ... -> tensor<1024x4096xbf16>
+    %0 = fp8.matmul %1, %2 accumulate = fast : ...
+    // becomes
+    %0 = scf.if %few -> (tensor<?x1024xbf16>) {
+      %3 = fp8.matmul %a, %b {fp8_gpu.rows = array<i64: 0, 32>} : !fp8.scaled<?x4096x.., block = [1, 32], scale = f8E8M0FNU>, ...
+      scf.yield %3 : tensor<?x1024xbf16>
+    } else {
+      ...
+    }
+    ```
+
+    Matmuls of the same A have one `scf.if`, where their operands allow that. It comes
+    after epilogues were fused, and before passes over memory are formed: one that
+    quantizes A writes codes and bf16. Matmuls that are `fp8.invariant`, or have
+    an amax, are left.
+
+    `chip` says what the target will be, as for `fp8-decode-operands`.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"\"",
+           "A chip that kernels are generated for, e.g. sm_90a">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::fp8::FP8Dialect",
+    "::mlir::fp8::FP8GPUDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let statistics = [
+    Statistic<"numBranched", "num-branched", "Matmuls with a branch for few rows">
+  ];
+}
+
 def DispatchByRowsPass : Pass<"fp8-dispatch-by-rows", "::mlir::ModuleOp"> {
   let summary = "select a kernel for few rows and one for many at run time";
   let description = [{

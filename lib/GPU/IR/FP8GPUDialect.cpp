@@ -57,6 +57,11 @@ static bool isFewRows(Attribute value) {
   });
 }
 
+static bool isRange(Attribute value) {
+  auto range = dyn_cast<DenseI64ArrayAttr>(value);
+  return range && range.size() == 2 && range[0] >= 0 && range[0] <= range[1];
+}
+
 LogicalResult FP8GPUDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute named) {
   StringRef name = named.getName();
@@ -76,6 +81,8 @@ LogicalResult FP8GPUDialect::verifyOperationAttribute(Operation *op,
       succeeded(
           check(kFewRowsAttrName, isFewRows(value),
                 "a list of #fp8_gpu.few_rows with configs, `most` rising")) &&
+      succeeded(check(kRowsAttrName, isRange(value),
+                      "array<i64: least, most>, neither below zero")) &&
       succeeded(
           check(kKernelAttrName, isa<SymbolRefAttr>(value), "a symbol")) &&
       succeeded(check(kLaunchAttrName, isa<LaunchAttr>(value),

@@ -67,8 +67,19 @@ static SmallVector<FewRowsAttr> choose(MatmulOp op,
   // One from a table, or given, stays.
   if (failed(usual) || *usual != own)
     return {};
+  // Others are in another branch.
+  int64_t least = 0, most = kRows[std::size(kRows) - 1];
+  if (auto range = op->getAttrOfType<DenseI64ArrayAttr>(kRowsAttrName)) {
+    least = range[0];
+    most = std::min(most, range[1]);
+  }
   SmallVector<FewRowsAttr> choices;
-  for (int64_t rows : kRows) {
+  int64_t before = 0;
+  for (int64_t step : kRows) {
+    int64_t rows = std::min(step, most);
+    if (rows == before || rows < least)
+      continue;
+    before = rows;
     MatmulSpec known = *spec;
     known.m = rows;
     FailureOr<KernelConfigAttrInterface> config =

@@ -201,6 +201,10 @@ void GroupMatmulsPass::group(ArrayRef<MatmulOp> matmuls, bool sharesA,
                              const KernelTarget &target) {
   SmallVector<Candidate> parts;
   for (MatmulOp op : matmuls) {
+    // Few rows have kernels that others do not want, and a group has one.
+    auto range = op->getAttrOfType<DenseI64ArrayAttr>(kRowsAttrName);
+    if (range && range[1] < MatmulSpec::kUsualExtent)
+      continue;
     std::optional<Candidate> alone = select(op, sharesA, target);
     // Any other config is from somebody who knew better.
     if (alone && alone->config == op->getAttr(kConfigAttrName))

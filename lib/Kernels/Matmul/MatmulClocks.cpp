@@ -7,15 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulClocks.h"
-#include "fp8/Kernels/Matmul/MatmulSpec.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
 std::optional<double> fp8::getExpectedClocks(Operation *op,
-                                             const KernelTarget &target) {
+                                             const KernelTarget &target,
+                                             std::optional<int64_t> rows) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  if (succeeded(spec) && rows && ShapedType::isDynamic(spec->m))
+    spec->m = *rows;
   const KernelGenerator *generator =
       succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
                       : nullptr;
@@ -35,11 +37,11 @@ bool fp8::knowsRows(Operation *op) {
   return succeeded(spec) && !ShapedType::isDynamic(spec->m);
 }
 
-double fp8::getDecodeClocks(ScaledType type, const KernelTarget &target) {
+double fp8::getDecodeClocks(ScaledType type, const KernelTarget &target,
+                            int64_t unknown) {
   double elements = 1;
   for (int64_t extent : type.getShape())
-    elements *= double(ShapedType::isDynamic(extent) ? MatmulSpec::kUsualExtent
-                                                     : extent);
+    elements *= double(ShapedType::isDynamic(extent) ? unknown : extent);
   double code = type.getElementType().getIntOrFloatBitWidth() / 8.0;
   double bytes = elements * (code + 1.0 / double(type.getBlock().back()) + 2);
   GPUTargetAttr gpu = target.attribute;

@@ -15,22 +15,26 @@
 
 #include "../TargetLookup.h"
 #include "fp8/IR/FP8Types.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
 
 #include <optional>
 
 namespace mlir::fp8 {
 
 /// What a matmul, grouped or not, takes on the target, in clocks; nothing
-/// without a kernel.
-std::optional<double> getExpectedClocks(Operation *op,
-                                        const KernelTarget &target);
+/// without a kernel. With `rows` it has so many, if that does not show.
+std::optional<double>
+getExpectedClocks(Operation *op, const KernelTarget &target,
+                  std::optional<int64_t> rows = std::nullopt);
 
 /// Whether it shows at compile time how many rows of weights are multiplied
 /// with.
 bool knowsRows(Operation *op);
 
-/// Clocks that a pass takes which makes bf16 of codes in memory.
-double getDecodeClocks(ScaledType type, const KernelTarget &target);
+/// Clocks that a pass takes which makes bf16 of codes in memory. Extents that
+/// are not known are `unknown`.
+double getDecodeClocks(ScaledType type, const KernelTarget &target,
+                       int64_t unknown = MatmulSpec::kUsualExtent);
 
 } // namespace mlir::fp8
 

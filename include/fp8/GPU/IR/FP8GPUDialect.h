@@ -19,6 +19,7 @@ namespace mlir::fp8 {
 inline constexpr llvm::StringLiteral kTargetAttrName = "fp8_gpu.target";
 inline constexpr llvm::StringLiteral kConfigAttrName = "fp8_gpu.config";
 inline constexpr llvm::StringLiteral kFewRowsAttrName = "fp8_gpu.few_rows";
+inline constexpr llvm::StringLiteral kRowsAttrName = "fp8_gpu.rows";
 inline constexpr llvm::StringLiteral kKernelAttrName = "fp8_gpu.kernel";
 inline constexpr llvm::StringLiteral kLaunchAttrName = "fp8_gpu.launch";
 inline constexpr llvm::StringLiteral kMathAttrName = "fp8_gpu.math";

@@ -33,6 +33,7 @@ def FP8GPU_Dialect : Dialect {
     | `fp8_gpu.target` | module | `#fp8_gpu.target` of all kernels, set by `fp8-set-target` |
     | `fp8_gpu.config` | operation that a kernel computes, kernel function | how its kernel is built: an attribute with `KernelConfigAttrInterface`, set by `fp8-select-kernels`, read by `fp8-build-kernels` |
     | `fp8_gpu.few_rows` | operation that a kernel computes | list of `#fp8_gpu.few_rows`, `most` rising: what computes it in place of `fp8_gpu.config` where its first result has so many rows, its last dimension but one; set by `fp8-dispatch-by-rows` |
+    | `fp8_gpu.rows` | `fp8.matmul` | `array<i64: least, most>`: how many rows it is for, in a branch that others do not take; set by `fp8-branch-by-rows`, read by `fp8-dispatch-by-rows` |
     | `fp8_gpu.kernel` | operation that a kernel computes | symbol of its kernel, set by `fp8-build-kernels` |
     | `fp8_gpu.launch` | kernel function | `#fp8_gpu.launch`: what it takes and how it is launched, set by `fp8-build-kernels` |
     | `fp8_gpu.math` | kernel function | `#fp8_gpu.math<exact>`, the default, or `approximate`: how elementwise functions are computed |
