@@ -1,15 +1,16 @@
 """Products of MXFP8 and NVFP4 on a GPU that multiplies neither, beside PyTorch's in bf16.
 
 Random shapes. A row has the times of one: of the product of codes and factors on both sides (`both`), as the compiler
-has it, with a number of rows that the program does not know (`any`), and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`); of ours in bf16, of a pass that decodes B,
-and of ours in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
+has it, with a number of rows that the program does not know (`any`), and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`), and as the compiler has it with
+any number of rows (`weights_any`); of ours in bf16, of a pass that decodes B, both one after the other (`apart`), and of ours
+in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
 the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
 one of them empty. Results are compared with those of numbers that PyTorch decodes.
 
 usage: microscaled.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N] [--seed N] [--count N]
-                      [--shapes MxNxK,...] [--grouped] [--configs N] [--out FILE]
+                      [--shapes MxNxK,...] [--functions REGEX] [--grouped] [--configs N] [--out FILE]
 
-With `--configs` those products whose weights are read as codes, and those of FP8 with factors for each 32, run in N more
+With `--functions` programs have no others than those whose whole names match. With `--configs` those products whose weights are read as codes, and those of FP8 with factors for each 32, run in N more
 configs: of each tile and way to lift the one that the compiler expects to be the fastest. `--compile-only` makes programs in DIR, for a machine without the compiler.
 """
 
@@ -82,8 +83,9 @@ def function(name, arguments, body, result):
 def write_weights(kind, name, m, n, k, pin=""):
     wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
     weights = Operand(kind, "b", (n, k), has_tensor=False)
+    folded = "" if m == "?" else " {fp8.folded}"
     return function(name, [f"%x: {wide_a}", *weights.arguments], weights.made +
-                    f"  %w = fp8.dequantize {weights.value} {{fp8.folded}} : {weights.type} -> {wide_b}\n"
+                    f"  %w = fp8.dequantize {weights.value}{folded} : {weights.type} -> {wide_b}\n"
                     f"  %r = fp8.matmul %x, %w accumulate = fast{pin} : {wide_a}, {wide_b} -> {d}\n", d)
 
 
@@ -130,6 +132,7 @@ def write_kind(kind, m, n, k):
         write_both(kind, f"{kind}_any", "?", n, k),
         write_wide(kind, f"{kind}_wide", m, n, k) if kind == "mxfp8" else "",
         write_weights(kind, f"{kind}_weights", m, n, k),
+        write_weights(kind, f"{kind}_weights_any", "?", n, k),
         function(f"{kind}_decode", weights.arguments,
                  f"{weights.made}  %r = fp8.dequantize {weights.value} : {weights.type} -> {wide_b}\n", wide_b)])
 
@@ -179,7 +182,8 @@ def compile_programs(args, folder):
                     name = f"{kind}_{form}_{i}"
                     configs[name] = entry
                     text += write(kind, name, *shape, f" {{fp8_gpu.config = {entry['config']}}}")
-        source.write_text(text)
+        source.write_text("".join(function for function in re.split(r"(?m)^(?=func\.func @)", text)
+                                  if re.match(rf"func\.func @({args.functions})\(", function)))
         options = ("--target=sm_90a", "--recipe=none")
         compile_program(args.build_dir, source, folder / f"{get_name(shape)}.so", *options)
         work[get_name(shape)] = {"work": list_work(args.build_dir, source, *options), "configs": configs}
@@ -286,7 +290,12 @@ def run_shape(gpu, folder, shape, args):
     times = measure(one.calls, args.rounds, WARM_UP_S)
     work = json.loads((folder / "microscaled.json").read_text())[get_name(shape)]
     row = {"shape": shape, "wrong": wrong, "times": times, **work, "ratios": {
-        name: get_ratio(times["torch_bf16"], own) for name, own in times.items() if name != "torch_bf16"}}
+        name: get_ratio(times["torch_bf16"], own) for name, own in times.items()
+        if name != "torch_bf16" and not name.endswith("_decode")}}
+    for kind in KINDS:
+        both = [times.get(name, {}).get("ms") for name in ("bf16", f"{kind}_decode")]
+        if all(both) and "ms" in times["torch_bf16"]:
+            row["ratios"][f"{kind}_apart"] = times["torch_bf16"]["ms"] / sum(both)
     if "torch_rows" in times and "rows" in times:
         row["rows_ratio"] = get_ratio(times["torch_rows"], times["rows"])
     print(f"{get_name(shape):>18}  torch {1e3 * times['torch_bf16'].get('ms', math.nan):8.1f} us  " + "  ".join(
@@ -311,6 +320,7 @@ def main():
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=8)
     parser.add_argument("--grouped", action="store_true")
+    parser.add_argument("--functions", default=".*")
     parser.add_argument("--configs", type=int, default=0)
     parser.add_argument("--shapes", type=lambda text: [tuple(map(int, part.split("x"))) for part in text.split(",")])
     args = parser.parse_args()

@@ -26,6 +26,10 @@ CONFIGS = [config(64, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers
            config(24, 128, 4, consumers=2, **SWAPPED), config(32, 192, 3, consumers=3, **SWAPPED),
            config(16, 64, 5, consumers=1, split_k=3, **SWAPPED), config(40, 64, 3, consumers=1, cluster_m=2, **SWAPPED),
            config(16, 64, 4, consumers=1, cluster_n=2, **SWAPPED), config(56, 128, 3, consumers=2, split_k=2, **SWAPPED)]
+# A GPU on which products of this size wait for the tensor core.
+SMALL_GPU = ('module attributes {fp8_gpu.target = #fp8_gpu.target<chip = "sm_90a", compute_capability = 90, features = "+ptx90", '
+             "multiprocessors = 2, shared_bytes = 232448, registers = 65536, mma_rate = 4096, l2_rate = 49, memory_rate = 34, "
+             "clock = 1830, memory_peak = 4800, launch_time = 2500>}")
 # A tensor core keeps 13 bits behind the first one of the largest product, of each of 32 and of their sum.
 CUT_OFF = 34 * 2.0**-13
 
@@ -51,13 +55,13 @@ class Operand:
         return self.codes.astype(np.float64) * np.repeat(self.factors.astype(np.float64), 32, -1)
 
 
-def run(args, label, operands, body, result, more=(), remark=None):
+def run(args, label, operands, body, result, more=(), remark=None, module="module"):
     """What the emulator gives, or None where a CPU gives other bits; `more` are other arguments and their arrays. All is
     multiplied in FP8, or there is a remark."""
     arguments = [argument for operand in operands for argument in operand.arguments] + [one for one, _ in more]
     arrays = [array for operand in operands for array in (operand.codes, operand.factors)] + [array for _, array in more]
-    text = (f"func.func @main({', '.join(arguments)}) -> {result} {{\n{''.join(one.made for one in operands)}{body}"
-            f"  return %r : {result}\n}}\n")
+    text = (f"{module} {{\nfunc.func @main({', '.join(arguments)}) -> {result} {{\n{''.join(one.made for one in operands)}"
+            f"{body}  return %r : {result}\n}}\n}}\n")
     with tempfile.TemporaryDirectory() as folder:
         source, given, written = (Path(folder) / name for name in ("p.mlir", "in.safetensors", "out.safetensors"))
         source.write_text(text)
@@ -154,6 +158,22 @@ def run_unknown_rows(args):
     return wrong, 6
 
 
+def run_many_unknown_rows(args):
+    """So many that a pass makes bf16 of weights first, of MXFP8 on both sides and beside activations in bf16."""
+    rng, wrong, (m, n, k) = np.random.default_rng(5), 0, (1030, 200, 384)
+    remark = "from 1024 rows on a pass makes bf16"
+    a, b, result = Operand("a", (m, k), rng), Operand("b", (n, k), rng), tensor(("?", n), "f32")
+    a.set_rows("?")
+    found = run(args, "many rows", [a, b], multiply(a, b, result), result, remark=remark, module=SMALL_GPU)
+    wrong += found is None or not is_close("many rows", found, a, b)
+    wide_a, wide_b = tensor(("?", k), "bf16"), tensor((n, k), "bf16")
+    body = (f"  %w = fp8.dequantize %b : {b.type} -> {wide_b}\n"
+            f"  %r = fp8.matmul %x, %w accumulate = fast : {wide_a}, {wide_b} -> {result}\n")
+    x = rng.standard_normal((m, k)).astype(ml_dtypes.bfloat16)
+    found = run(args, "many rows in bf16", [b], body, result, [(f"%x: {wide_a}", x)], remark=remark, module=SMALL_GPU)
+    return wrong + (found is None), 2
+
+
 def run_specials(args):
     """Factors over all of their range, 2^-127 and NaN among them, and codes that are NaN."""
     rng, wrong = np.random.default_rng(3), 0
@@ -175,7 +195,7 @@ def run_specials(args):
 
 
 KINDS = {"configs": run_configs, "shapes": run_shapes, "groups": run_groups, "specials": run_specials,
-         "unknown_rows": run_unknown_rows}
+         "unknown_rows": run_unknown_rows, "many_unknown_rows": run_many_unknown_rows}
 
 if __name__ == "__main__":
     sys.exit(check(KINDS, make_parser().parse_args(), lambda name, kind, args: kind(args)))

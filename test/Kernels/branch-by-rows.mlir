@@ -6,6 +6,7 @@
 
 // CHIP: error: expected chip to be one of sm_90a, sm_100a, but got 'sm_80'
 // REMARK: remark: up to {{48|64}} rows are multiplied as '!fp8.scaled<?x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and '!fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>', each sum of 32 by its factors: in bf16 {{48|64}} are expected to take {{1[.][0-9]+}} times as long
+// REMARK: remark: from [[LEAST:[0-9]+]] rows on a pass makes bf16 of '!fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>': where kernels read the codes [[LEAST]] are expected to take {{1[.][0-9]+}} times as long
 // BLACKWELL-NOT: scf.if
 
 !a = !fp8.scaled<?x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
@@ -25,16 +26,27 @@
 // CHECK-NEXT: fp8.matmul %[[A]], %[[B]] epilogue(%{{.*}} : tensor<4096xf32>)
 // CHECK: } {fp8.name = "y", fp8_gpu.rows = array<i64: 0, [[N]]>} : !fp8.scaled
 // CHECK: } else {
+// CHECK: %[[LESS:.*]] = arith.constant [[L:[0-9]+]] : index
+// CHECK: arith.cmpi sle, %[[ROWS]], %[[LESS]] : index
+// CHECK: scf.if
 // CHECK-DAG: %[[X:.*]] = fp8.dequantize %[[A]]
 // CHECK-DAG: %[[W:.*]] = fp8.dequantize %[[B]] {fp8.folded}
 // CHECK: fp8.matmul %[[X]], %[[W]] accumulate = fast epilogue
-// CHECK: fp8_gpu.rows = array<i64: {{49|65}}, 9223372036854775807>}
+// CHECK: fp8_gpu.rows = array<i64: {{49|65}}, [[L]]>}
+// CHECK: } else {
+// CHECK-DAG: %[[X:.*]] = fp8.dequantize %[[A]]
+// CHECK-DAG: %[[W:.*]] = fp8.dequantize %[[B]] : <4096x4096
+// CHECK: fp8.matmul %[[X]], %[[W]] accumulate = fast epilogue
+// CHECK: fp8_gpu.rows = array<i64: {{[0-9]+}}, 9223372036854775807>}
 // CONFIGS-LABEL: func.func @rows
-// CONFIGS: fp8_gpu.few_rows = [#fp8_gpu.few_rows<most = 16, {{.*}}#fp8_gpu.few_rows<most = 32,
+// CONFIGS: fp8_gpu.few_rows = [#fp8_gpu.few_rows<most = 8, {{.*}}<most = 16, {{.*}}<most = 24, {{.*}}<most = 32,
 // CONFIGS-NOT: most = 128
 // CONFIGS: } else {
 // CONFIGS-NOT: most = 32,
 // CONFIGS: fp8_gpu.few_rows = [{{.*}}most = 128
+// CONFIGS: } else {
+// CONFIGS-NOT: most = 512
+// CONFIGS: fp8_gpu.rows = array<i64: {{[0-9]+}}, 9223372036854775807>
 func.func @rows(%codes: tensor<?x4096xf8E4M3FN>, %factors: tensor<?x128xf8E8M0FNU>, %b: !b, %bias: tensor<4096xf32>) -> !x {
   %a = fp8.assemble %codes, %factors : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU> -> !a
   %x = fp8.dequantize %a : !a -> !x
@@ -57,6 +69,11 @@ func.func @rows(%codes: tensor<?x4096xf8E4M3FN>, %factors: tensor<?x128xf8E8M0FN
 // CHECK: scf.if
 // CHECK: fp8.matmul %[[Q]],
 // CHECK: } else {
+// CHECK: scf.if
+// CHECK: fp8.matmul %[[X]],
+// CHECK: } else {
+// CHECK: fp8.dequantize %arg3 : <4096x4096
+// CHECK-NOT: fp8.dequantize
 // CHECK: fp8.matmul %[[X]],
 func.func @quantized(%in: !x, %scale: tensor<?x128xf32>, %inv: tensor<?x128xf8E8M0FNU>, %b: !b) -> !x {
   %a = fp8.quantize %in scale(%scale, %inv : tensor<?x128xf32>, tensor<?x128xf8E8M0FNU>) : !x -> !a
@@ -68,6 +85,10 @@ func.func @quantized(%in: !x, %scale: tensor<?x128xf32>, %inv: tensor<?x128xf8E8
 
 // Those of one A have one branch, though one reads the other's result.
 // CHECK-LABEL: func.func @two
+// CHECK: %{{.*}}:2 = scf.if
+// CHECK: %[[FIRST:.*]] = fp8.matmul
+// CHECK: fp8.matmul {{.*}} epilogue(%[[FIRST]]
+// CHECK: } else {
 // CHECK: %{{.*}}:2 = scf.if
 // CHECK: %[[FIRST:.*]] = fp8.matmul
 // CHECK: fp8.matmul {{.*}} epilogue(%[[FIRST]]
@@ -111,11 +132,13 @@ func.func @siblings(%a: !a, %b: !b, %c: !b) -> (!x, !x) {
 // CHECK-NOT: dequantize
 // CHECK: scf.if
 // CHECK: } else {
+// CHECK: scf.if
 // CHECK: fp8.dequantize %{{.*}} : <?x4096
 // CHECK: arith.negf
 // CHECK-NOT: dequantize
 // CHECK: scf.if
 // CHECK: } else {
+// CHECK: scf.if
 // CHECK: fp8.dequantize %{{.*}} : <?x4096
 func.func @behind(%a: !a, %b: !b) -> !x {
   %x = fp8.dequantize %a : !a -> !x
@@ -132,22 +155,42 @@ func.func @behind(%a: !a, %b: !b) -> !x {
   return %1 : !x
 }
 
-// Known rows, bits that may not depend on them, NVFP4, weights that are quantized here.
+// Known rows, bits that may not depend on them, weights that are quantized here, and those whose bf16 takes too much memory.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: scf.if
 !known = !fp8.scaled<16x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-!four = !fp8.scaled<4096x4096xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
-func.func @others(%a: !a, %k: !known, %b: !b, %f: !four, %in: !w, %scale: tensor<4096x128xf32>, %inv: tensor<4096x128xf8E8M0FNU>)
-    -> (tensor<16x4096xbf16>, !x, !x, !x) {
+!large = !fp8.scaled<40960x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!wide = tensor<?x40960xbf16>
+func.func @others(%a: !a, %k: !known, %b: !b, %f: !large, %dense: !x, %in: !w, %scale: tensor<4096x128xf32>, %inv: tensor<4096x128xf8E8M0FNU>)
+    -> (tensor<16x4096xbf16>, !x, !wide, !x) {
   %x = fp8.dequantize %a : !a -> !x
   %y = fp8.dequantize %k : !known -> tensor<16x4096xbf16>
   %w = fp8.dequantize %b {fp8.folded} : !b -> !w
-  %v = fp8.dequantize %f {fp8.folded} : !four -> !w
+  %v = fp8.dequantize %f {fp8.folded} : !large -> tensor<40960x4096xbf16>
   %q = fp8.quantize %in scale(%scale, %inv : tensor<4096x128xf32>, tensor<4096x128xf8E8M0FNU>) : !w -> !b
   %u = fp8.dequantize %q : !b -> !w
   %0 = fp8.matmul %y, %w accumulate = fast : tensor<16x4096xbf16>, !w -> tensor<16x4096xbf16>
   %1 = fp8.matmul %x, %w accumulate = fast {fp8.invariant} : !x, !w -> !x
-  %2 = fp8.matmul %x, %v accumulate = fast : !x, !w -> !x
+  %2 = fp8.matmul %dense, %v accumulate = fast : !x, tensor<40960x4096xbf16> -> !wide
   %3 = fp8.matmul %x, %u accumulate = fast : !x, !w -> !x
-  return %0, %1, %2, %3 : tensor<16x4096xbf16>, !x, !x, !x
+  return %0, %1, %2, %3 : tensor<16x4096xbf16>, !x, !wide, !x
+}
+
+// Weights beside activations in bf16, and those in NVFP4, have one for many rows alone.
+// CHECK-LABEL: func.func @weights
+// CHECK-SAME: %[[X:.*]]: tensor<?x4096xbf16>, %[[B:.*]]: !fp8.scaled<4096x4096xf4E2M1FN
+// CHECK: tensor.dim %[[X]]
+// CHECK: scf.if
+// CHECK: %[[W:.*]] = fp8.dequantize %[[B]] {fp8.folded}
+// CHECK: fp8.matmul %[[X]], %[[W]] accumulate = fast {fp8_gpu.rows = array<i64: 0, [[L:[0-9]+]]>}
+// CHECK: } else {
+// CHECK: %[[W:.*]] = fp8.dequantize %[[B]] : <4096x4096
+// CHECK: fp8.matmul %[[X]], %[[W]] accumulate = fast {fp8_gpu.rows
+// CHECK-NOT: scf.if
+// CHECK: return
+!four = !fp8.scaled<4096x4096xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+func.func @weights(%x: !x, %b: !four) -> !x {
+  %w = fp8.dequantize %b {fp8.folded} : !four -> !w
+  %0 = fp8.matmul %x, %w accumulate = fast : !x, !w -> !x
+  return %0 : !x
 }

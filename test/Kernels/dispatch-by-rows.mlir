@@ -63,3 +63,17 @@ func.func @unknown(%a: !fp8.scaled<?x?xf8E4M3FN, block = [*, *], scale = f32>, %
   %d = fp8.matmul %a, %b : !fp8.scaled<?x?xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<?x?xf8E4M3FN, block = [*, *], scale = f32> -> tensor<?x?xbf16>
   return %d : tensor<?x?xbf16>
 }
+
+// Weights that kernels decode have more of them, but not where all numbers of rows have to have the same bits.
+// CHECK-LABEL: func.func @codes(
+// CHECK: fp8.matmul {{.*}}most = 512, {{.*}}most = 768, {{.*}}most = 1024,
+// CHECK: fp8.matmul
+// CHECK-NOT: most = 768
+// CHECK: return
+!codes = !fp8.scaled<4352x4864xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @codes(%a: tensor<?x4864xbf16>, %b: !codes) -> (tensor<?x4352xbf16>, tensor<?x4352xbf16>) {
+  %w = fp8.dequantize %b {fp8.folded} : !codes -> tensor<4352x4864xbf16>
+  %d = fp8.matmul %a, %w accumulate = fast : tensor<?x4864xbf16>, tensor<4352x4864xbf16> -> tensor<?x4352xbf16>
+  %e = fp8.matmul %a, %w accumulate = fast {fp8.invariant} : tensor<?x4864xbf16>, tensor<4352x4864xbf16> -> tensor<?x4352xbf16>
+  return %d, %e : tensor<?x4352xbf16>, tensor<?x4352xbf16>
+}

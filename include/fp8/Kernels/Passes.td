@@ -365,11 +365,13 @@ def DecodeOperandsPass : Pass<"fp8-decode-operands", "::mlir::ModuleOp"> {
 def BranchByRowsPass : Pass<"fp8-branch-by-rows", "::mlir::ModuleOp"> {
   let summary = "multiply few rows as codes, and many in bf16";
   let description = [{
-    A matmul of bf16 whose operands `fp8-decode-operands` has decoded, and whose
-    number of rows shows at run time, becomes two in the branches of an `scf.if`:
-    up to 16, 32, 48 or 64 rows multiply codes, as known few rows do, if that is
-    expected to take less time; more are multiplied in bf16. N, K and the number of
-    batches must be known. A remark says up to how many rows.
+    A matmul of bf16 whose operands `fp8-decode-operands` has decoded, or whose B
+    kernels read as codes, and whose number of rows shows at run time, becomes two
+    or three in the branches of `scf.if`. Up to 16, 32, 48 or 64 rows multiply
+    codes, as known few rows do, if that is expected to take less time. From 1024,
+    1536, 2048 or 4096 rows on a pass makes bf16 of B first, if kernels that read
+    codes are expected to take as long, and if that bf16 has no more than 256 MiB. What is between the two reads codes. N, K and the number of batches
+    must be known. Remarks say how many rows are few and many.
 
     ```mlir
     %1 = fp8.dequantize %a : ... -> tensor<?x4096xbf16>
@@ -411,7 +413,9 @@ def DispatchByRowsPass : Pass<"fp8-dispatch-by-rows", "::mlir::ModuleOp"> {
     A matmul whose M shows at run time, with N, K and the batch known, has a kernel
     for up to 16 rows, one for up to 32, and so on to 1024 and beyond, where they
     differ: the list `fp8_gpu.few_rows` beside its config. `fp8-launch-kernels` makes
-    an `scf.if` of it, which chooses when the program runs.
+    an `scf.if` of it, which chooses when the program runs. With weights whose codes
+    have factors of a byte there are some for numbers in between, where the next one
+    is expected to take 1.08 times as long.
 
     A config from a table, or given, stays; so does that of a matmul whose epilogue
     measures an amax, which a launch records in place, and of those in a group.

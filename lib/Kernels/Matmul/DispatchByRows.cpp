@@ -32,6 +32,12 @@ using namespace mlir::fp8;
 /// the number before; the last one also what is beyond.
 static constexpr int64_t kRows[] = {16, 32, 64, 128, 256, 512, 1024, 4096};
 
+/// One for a number in between needs another kernel. Products of codes with
+/// factors of their own have it where the next one is expected to take so many
+/// times as long: on an H200 it was up to 1.6.
+static constexpr int64_t kRowsBetween[] = {8, 24, 48, 96, 192, 384, 768};
+static constexpr double kLeastGain = 1.08;
+
 namespace {
 struct DispatchByRowsPass
     : fp8::impl::DispatchByRowsPassBase<DispatchByRowsPass> {
@@ -45,6 +51,33 @@ struct DispatchByRowsPass
   void runOnOperation() override;
 };
 } // namespace
+
+/// Adds to `choices`, whose last one is for `rows`, those in between the one
+/// before it, for `before`, and it.
+static void addBetween(SmallVectorImpl<FewRowsAttr> &choices,
+                       const MatmulSpec &spec, int64_t before, int64_t rows,
+                       const KernelGenerator &generator, GPUTargetAttr target) {
+  if (!hasByteFactors(spec.b.lifting) && !spec.isMicroscaled())
+    return;
+  auto next = cast<KernelConfigAttrInterface>(choices.back().getConfig());
+  for (int64_t between : kRowsBetween) {
+    if (between <= before || between >= rows)
+      continue;
+    MatmulSpec known = spec;
+    known.m = between;
+    std::string unused;
+    FailureOr<KernelConfigAttrInterface> config =
+        generator.select(known, target, unused);
+    if (failed(config) ||
+        failed(generator.checkFit(spec, *config, target, unused)) ||
+        generator.getCost(known, *config, target) * kLeastGain >
+            generator.getCost(known, next, target))
+      continue;
+    choices.insert(std::prev(choices.end()),
+                   FewRowsAttr::get(spec.a.elementType.getContext(), between,
+                                    *config, /*kernel=*/SymbolRefAttr()));
+  }
+}
 
 /// Configs from few rows to many, neighbours different; none if the op's own
 /// has to do, or does.
@@ -79,6 +112,7 @@ static SmallVector<FewRowsAttr> choose(MatmulOp op,
     int64_t rows = std::min(step, most);
     if (rows == before || rows < least)
       continue;
+    int64_t first = std::max(before, least);
     before = rows;
     MatmulSpec known = *spec;
     known.m = rows;
@@ -96,6 +130,8 @@ static SmallVector<FewRowsAttr> choose(MatmulOp op,
       choices.pop_back();
     choices.push_back(FewRowsAttr::get(op.getContext(), rows, *config,
                                        /*kernel=*/SymbolRefAttr()));
+    if (!isInvariant(op))
+      addBetween(choices, *spec, first, rows, *generator, target.attribute);
   }
   return choices;
 }
