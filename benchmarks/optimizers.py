@@ -1,17 +1,20 @@
 """Training steps with AdamW: torch's fused one beside fp8.torch.fuse_optimizer.
 
-First the optimizer's pass over a parameter of 14336 x 4096, beside a copy, in bytes a second. Then whole
-steps, forward, backward and optimizer in a CUDA graph: an MLP of 768-3072-768 with 32 rows, and a layer of
-Llama 3 8B with 8192 tokens (its attention is PyTorch's). PyTorch's own is bf16 in torch.compile. Parameters
-and moments are bf16, and in the first part also f32. All take turns in the same process.
+First the optimizer's pass over a parameter of 14336 x 4096, beside a copy, in bytes a second, and over the
+many parameters of a narrow model. Then whole steps, forward, backward and optimizer in a CUDA graph: an MLP
+of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), and MLPs of
+other widths and numbers of tokens. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
+and in the first part also f32. All ways of a case take turns in the same process.
 
-usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--out FILE]
+usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--out FILE]
 
-`--make` compiles the optimizer's programs into DIR, for a machine without this compiler.
+`--make` compiles the optimizer's programs into DIR, for a machine without this compiler. A case that fails is
+a line, and the others go on. FILE is written behind each.
 """
 
 import argparse
 import copy
+import fnmatch
 import functools
 import hashlib
 import itertools
@@ -33,6 +36,11 @@ from fp8.torch.update_text import Part, Rule, Target, Update, write
 
 TOKENS, WIDTH, WIDE, HEADS, GROUPS = 8192, 4096, 14336, 32, 8
 SMALL = 32, 768, 3072
+# Widths of MLPs, which are four times as wide within, and tokens.
+GRID = ((1024, 64), (2048, 256), (4096, 512), (4096, 64))
+# Layers of a model of many parameters, and their width.
+MANY = 48, 256
+DEVICE, TARGET = "cuda", "auto"
 RECIPES = ("delayed", "current", "rowwise", "block")
 START = time.monotonic()
 
@@ -61,8 +69,13 @@ class Layer(nn.Module):
         return x + self.down(F.silu(self.gate(y)) * self.up(y))
 
 
-def make_small():
-    return nn.Sequential(nn.Linear(*SMALL[1:]), nn.GELU(), nn.Linear(*SMALL[:0:-1]))
+def make_mlp(width, wide):
+    return nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
+
+
+def make_many():
+    count, width = MANY
+    return nn.Sequential(*(layer for _ in range(count) for layer in (nn.LayerNorm(width), nn.Linear(width, width))))
 
 
 # ===----------------------------------------------------------------------===
@@ -86,7 +99,8 @@ def make_programs(folder):
     """Those of all models below."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     with torch.device("meta"):
-        models = [(Layer(), ("bf16",)), (make_small(), ("bf16",)), (nn.Linear(WIDTH, WIDE, bias=False), ("f32", "bf16"))]
+        models = [(Layer(), ("bf16",)), (nn.Linear(WIDTH, WIDE, bias=False), ("f32", "bf16")), (make_many(), ("bf16",)),
+                  *((make_mlp(width, wide), ("bf16",)) for width, wide in {SMALL[1:], *((w, 4 * w) for w, _ in GRID)})]
     texts = set()
     for (model, elements), recipe in itertools.product(models, (None, *RECIPES)):
         for element, options in itertools.product(elements, (("decay",),)):
@@ -136,8 +150,15 @@ def capture(step, calls=1):
     return graph
 
 
-def time_all(graphs, replays, calls=1, rounds=7):
+def time_all(results, case, graphs, replays, calls=1, rounds=7):
     """Microseconds of a call of each, the median of rounds that alternate."""
+    for name in list(graphs):
+        def run():
+            graphs[name].replay()
+            torch.cuda.synchronize()
+            return True
+        if attempt(results, f"{case} {name}", run) is None:
+            del graphs[name]
     times = {name: [] for name in graphs}
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for _ in range(rounds):
@@ -167,48 +188,45 @@ def attempt(results, name, make):
 # ===----------------------------------------------------------------------===
 
 
-def make_pass(dtype, recipe, fuses):
-    """A step of AdamW of one weight, and bytes that it moves."""
+def make_pass(model, width, dtype, recipe, fuses):
+    """A step of AdamW of a model's parameters, and bytes that it moves."""
     torch.manual_seed(0)
-    layer = nn.Linear(WIDTH, WIDE, bias=False, device="cuda", dtype=dtype)
+    model = model.to(DEVICE, dtype)
     if recipe:
-        fp8.torch.convert_to_fp8_training(layer_of := nn.Sequential(layer), recipe, first_last_bf16=0,
-                                          only_faster=False)
+        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET)
         # Delayed scaling has its scale of a step.
-        layer_of(torch.randn(128, WIDTH, device="cuda", dtype=dtype)).sum().backward()
-    else:
-        layer_of = nn.Sequential(layer)
-    optimizer = torch.optim.AdamW(layer.parameters(), 1e-3, weight_decay=0.1, fused=True, capturable=True)
-    layer.weight.grad = torch.randn_like(layer.weight)
+        model(torch.randn(128, width, device=DEVICE, dtype=dtype)).sum().backward()
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.1, fused=True, capturable=True)
+    moved = 0
+    for parameter in model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+        moved += (7 * parameter.element_size() + 2 * bool(recipe and fuses and parameter.ndim > 1)) * parameter.numel()
     if fuses:
-        fp8.torch.fuse_optimizer(layer_of, optimizer)
-    size, count = layer.weight.element_size(), layer.weight.numel()
-    moved = 7 * size * count + (2 * count if recipe and fuses else 0)
-    return optimizer, moved, layer_of
+        fp8.torch.fuse_optimizer(model, optimizer)
+        if recipe and optimizer.fp8_left:
+            print(optimizer.fp8_left)
+    return optimizer, moved, model
 
 
-def run_passes(results):
-    for dtype in (torch.float32, torch.bfloat16):
-        graphs, moved, kept = {}, {}, []
-        source = torch.randn(7 * WIDE * WIDTH // 2, device="cuda").to(dtype)
-        target = torch.empty_like(source)
-        graphs["copy"] = capture(lambda: target.copy_(source))
-        moved["copy"] = 2 * source.numel() * source.element_size()
-        for name, recipe, fuses in (("torch fused", None, False), ("ours, no codes", None, True),
-                                    *((f"ours, {recipe}", recipe, True) for recipe in RECIPES)):
-            def make():
-                optimizer, moved[name], model = make_pass(dtype, recipe, fuses)
-                kept.append((optimizer, model))
-                return capture(optimizer.step)
-            graph = attempt(results, f"pass {dtype} {name}", make)
-            if graph is not None:
-                graphs[name] = graph
-        for name, us in time_all(graphs, 10).items():
-            rate = moved[name] / us / 1e3
-            results[f"pass {ELEMENTS[dtype]} {name}"] = {"us": us, "GB/s": rate}
-            print(f"{ELEMENTS[dtype]:5} {name:18} {us:9.1f} us {moved[name] / 1e6:9.1f} MB {rate:8.0f} GB/s", flush=True)
-        del graphs, kept
-        torch.cuda.empty_cache()
+def run_pass(results, case, make_model, width, dtype, recipes, replays):
+    graphs, moved, kept = {}, {}, []
+    source = torch.randn(7 * WIDE * WIDTH // 2, device=DEVICE).to(dtype)
+    target = torch.empty_like(source)
+    graphs["copy"] = capture(lambda: target.copy_(source))
+    moved["copy"] = 2 * source.numel() * source.element_size()
+    for name, recipe, fuses in (("torch fused", None, False), ("ours, no codes", None, True),
+                                *((f"ours, {recipe}", recipe, True) for recipe in recipes)):
+        def make():
+            optimizer, moved[name], model = make_pass(make_model(), width, dtype, recipe, fuses)
+            kept.append((optimizer, model))
+            return capture(optimizer.step)
+        graph = attempt(results, f"{case} {name}", make)
+        if graph is not None:
+            graphs[name] = graph
+    for name, us in time_all(results, case, graphs, replays).items():
+        rate = moved[name] / us / 1e3
+        results[f"{case} {name}"] = {"us": us, "GB/s": rate}
+        print(f"{case:10} {name:18} {us:9.1f} us {moved[name] / 1e6:9.1f} MB {rate:8.0f} GB/s", flush=True)
 
 
 # ===----------------------------------------------------------------------===
@@ -219,13 +237,15 @@ def run_passes(results):
 def make_step(model, x, target, recipe, fuses):
     model = copy.deepcopy(model)
     if recipe:
-        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False)
+        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
     if fuses:
         fp8.torch.fuse_optimizer(model, optimizer)
-        if optimizer.fp8_left:
+        if recipe and optimizer.fp8_left:
             print(optimizer.fp8_left)
-    compiled = torch.compile(model)
+    if recipe:
+        fp8.torch.prepare(model, rows=x.numel() // x.shape[-1])
+    compiled = torch.compile(model, dynamic=False)
     losses = []
 
     def step():
@@ -237,44 +257,79 @@ def make_step(model, x, target, recipe, fuses):
     return step, (model, optimizer, losses)
 
 
-def run_steps(results, name, model, x, ways, seconds, replays, calls):
+def run_steps(results, case, model, x, ways, seconds, replays, calls):
     target = torch.randn_like(x) / x.numel() ** 0.5
     graphs, kept = {}, []
+    torch._dynamo.reset()
     for way, (recipe, fuses) in ways.items():
         if time.monotonic() - START > seconds:
-            results.setdefault("left out", []).append(f"{name} {way}")
+            results.setdefault("left out", []).append(f"{case} {way}")
             continue
 
         def make():
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
-            step, *others = make_step(model, x, target, recipe, fuses)
             begin = time.monotonic()
+            step, *others = make_step(model, x, target, recipe, fuses)
             for _ in range(3):
                 step()
             torch.cuda.synchronize()
-            results[f"{name} {way} peak MB"] = (torch.cuda.max_memory_allocated() - before) / 1e6
+            results[f"{case} {way} peak MB"] = (torch.cuda.max_memory_allocated() - before) / 1e6
             kept.append(others)
             graph = capture(step, calls)
-            print(f"{name} {way}: ready in {time.monotonic() - begin:.1f} s", flush=True)
+            print(f"{case} {way}: ready in {time.monotonic() - begin:.1f} s", flush=True)
             return graph
-        graph = attempt(results, f"{name} {way}", make)
+        graph = attempt(results, f"{case} {way}", make)
         if graph is not None:
             graphs[way] = graph
-    times = time_all(graphs, replays, calls)
+    times = time_all(results, case, graphs, replays, calls)
     for way, us in times.items():
         share = us / times["bf16"] if "bf16" in times else float("nan")
-        peak = results[f"{name} {way} peak MB"]
-        results[f"{name} {way}"] = {"us": us, "of bf16": share, "peak MB": peak}
-        print(f"{name:6} {way:16} {us:10.1f} us {share:6.3f} of bf16's, peak {peak:7.0f} MB", flush=True)
+        peak = results.pop(f"{case} {way} peak MB")
+        results[f"{case} {way}"] = {"us": us, "of bf16": share, "peak MB": peak}
+        print(f"{case:12} {way:16} {us:10.1f} us {share:6.3f} of bf16's, peak {peak:7.0f} MB", flush=True)
+
+
+def run_mlp(results, case, tokens, width, wide, ways, args):
+    torch.manual_seed(0)
+    x = torch.randn(tokens, width, device=DEVICE, dtype=torch.bfloat16)
+    run_steps(results, case, make_mlp(width, wide).to(DEVICE, torch.bfloat16), x, ways, args.seconds, 10, 10)
+
+
+def run_layer(results, args):
+    torch.manual_seed(0)
+    x = torch.randn(TOKENS, WIDTH, device=DEVICE, dtype=torch.bfloat16)
+    run_steps(results, "layer", Layer().to(DEVICE, torch.bfloat16), x, {
+        "bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
+        "block fused": ("block", True), "current fused": ("current", True)}, args.seconds, 5, 1)
+
+
+def list_cases(args):
+    """Functions of results, by name, in the order of what is asked first."""
+    def make_weight():
+        return nn.Sequential(nn.Linear(WIDTH, WIDE, bias=False))
+
+    ways = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True)}
+    cases = {
+        "pass bf16": lambda results: run_pass(results, "pass bf16", make_weight, WIDTH, torch.bfloat16, RECIPES, 10),
+        "small": lambda results: run_mlp(results, "small", *SMALL, {
+            **ways, "current fused": ("current", True), "block fused": ("block", True), "bf16, ours": (None, True)}, args),
+        "layer": lambda results: run_layer(results, args),
+        "pass f32": lambda results: run_pass(results, "pass f32", make_weight, WIDTH, torch.float32, RECIPES, 10),
+        "many bf16": lambda results: run_pass(results, "many bf16", make_many, MANY[1], torch.bfloat16, ("delayed",), 10)}
+    for width, tokens in GRID:
+        cases[f"mlp {width} x {tokens}"] = functools.partial(
+            run_mlp, case=f"mlp {width} x {tokens}", tokens=tokens, width=width, wide=4 * width, ways=ways, args=args)
+    return cases
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--make", action="store_true")
     parser.add_argument("--programs")
     parser.add_argument("--seconds", type=float, default=75)
+    parser.add_argument("--cases", default="*", help="globs of names, with semicolons")
     parser.add_argument("--out")
     args = parser.parse_args()
     if args.make:
@@ -283,20 +338,17 @@ def main():
         use_programs(args.programs)
     results = {"device": torch.cuda.get_device_name()}
     print(results["device"])
-    run_passes(results)
-    small = make_small().cuda().bfloat16()
-    x = torch.randn(SMALL[0], SMALL[1], device="cuda", dtype=torch.bfloat16)
-    run_steps(results, "small", small, x, {
-        "bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
-        "current fused": ("current", True), "bf16, ours": (None, True)}, args.seconds, 20, 10)
-    layer = Layer().cuda().bfloat16()
-    x = torch.randn(TOKENS, WIDTH, device="cuda", dtype=torch.bfloat16)
-    run_steps(results, "layer", layer, x, {
-        "bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
-        "current fused": ("current", True), "block fused": ("block", True)}, args.seconds, 5, 1)
-    if args.out:
-        Path(args.out).write_text(json.dumps(results, indent=1) + "\n")
-    print(f"{time.monotonic() - START:.0f} s")
+    for name, run in list_cases(args).items():
+        if not any(fnmatch.fnmatchcase(name, glob) for glob in args.cases.split(";")):
+            continue
+        if time.monotonic() - START > args.seconds:
+            results.setdefault("left out", []).append(name)
+            continue
+        attempt(results, name, lambda: run(results))
+        torch.cuda.empty_cache()
+        if args.out:
+            Path(args.out).write_text(json.dumps(results, indent=1) + "\n")
+        print(f"{name}: {time.monotonic() - START:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
