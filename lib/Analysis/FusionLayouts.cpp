@@ -149,8 +149,20 @@ bool fp8::isReduction(Operation *op) {
          (generic && generic.getNumReductionLoops() != 0);
 }
 
+/// The bits of a number, of which a register has those of an f32: all of them,
+/// or its upper half.
+static bool isBitcastOfRegister(arith::BitcastOp op) {
+  Type from = op.getIn().getType(), to = op.getType();
+  if (from.isInteger())
+    std::swap(from, to);
+  return (from.isF32() && to.isInteger(32)) ||
+         (from.isBF16() && to.isInteger(16));
+}
+
 /// Functions that every target has instructions or an approximation for.
 static bool isCommon(Operation *op) {
+  if (auto bitcast = dyn_cast<arith::BitcastOp>(op))
+    return isBitcastOfRegister(bitcast);
   if (isa<math::AbsFOp, math::AtanOp, math::CeilOp, math::CopySignOp,
           math::CosOp, math::ErfOp, math::ExpOp, math::ExpM1Op, math::FloorOp,
           math::FmaOp, math::LogOp, math::Log1pOp, math::Log2Op,
@@ -158,8 +170,8 @@ static bool isCommon(Operation *op) {
           math::TanhOp, math::TruncOp>(op))
     return true;
   return isa_and_present<arith::ArithDialect>(op->getDialect()) &&
-         !isa<arith::BitcastOp, arith::CeilDivSIOp, arith::CeilDivUIOp,
-              arith::FloorDivSIOp, arith::RemFOp>(op);
+         !isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp,
+              arith::RemFOp>(op);
 }
 
 /// Elementwise arithmetic on numbers, which fits into f32.
@@ -187,10 +199,11 @@ static LogicalResult checkBody(Block &body, std::string &reason) {
                              op.getName());
       return failure();
     }
-    if (!isNumber(op.getResult(0).getType())) {
+    Type type = op.getResult(0).getType();
+    if (!isNumber(type) && !type.isInteger(16)) {
       reason = llvm::formatv("expected arithmetic on f32, bf16 and f16, but "
                              "got {0} on {1}",
-                             op.getName(), op.getResult(0).getType());
+                             op.getName(), type);
       return failure();
     }
   }

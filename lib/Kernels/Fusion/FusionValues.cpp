@@ -212,9 +212,26 @@ SmallVector<Value> FusionValues::getWords(Value value, int64_t row,
 /// What computes on numbers rounds to its type; what only chooses does not.
 static bool isRounded(Operation *op) {
   return isa<BFloat16Type, Float16Type>(op->getResult(0).getType()) &&
-         !isa<arith::ConstantOp, arith::ExtFOp, arith::SelectOp, arith::NegFOp,
-              math::AbsFOp, arith::MaximumFOp, arith::MinimumFOp,
-              arith::MaxNumFOp, arith::MinNumFOp>(op);
+         !isa<arith::ConstantOp, arith::ExtFOp, arith::BitcastOp,
+              arith::SelectOp, arith::NegFOp, math::AbsFOp, arith::MaximumFOp,
+              arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
+}
+
+/// The bits of a bf16, which is computed with as an f32.
+static bool isOfHalf(Operation *op) {
+  return isa_and_present<arith::BitcastOp>(op) &&
+         (op->getOperand(0).getType().isBF16() ||
+          op->getResult(0).getType().isBF16());
+}
+
+Value FusionValues::castBits(Value value, Type type) {
+  if (type.isInteger(16)) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), value);
+    return arith::TruncIOp::create(b, type, b.shiftRight(bits, 16));
+  }
+  Value bits = arith::ExtUIOp::create(b, b.getI32Type(), value);
+  return arith::BitcastOp::create(b, b.getF32Type(),
+                                  arith::ShLIOp::create(b, bits, b.i32(16)));
 }
 
 Value FusionValues::inlineValue(Value value, IRMapping &mapping) {
@@ -237,6 +254,8 @@ Value FusionValues::inlineValue(Value value, IRMapping &mapping) {
     return map(mapping.lookup(op->getOperand(0)));
   if (isa<arith::TruncFOp>(op))
     return map(round(mapping.lookup(op->getOperand(0)), type));
+  if (isOfHalf(op))
+    return map(castBits(mapping.lookup(op->getOperand(0)), type));
   Value computed = computeIn32(op, mapping);
   if (isRounded(op))
     computed = round(computed, type);
@@ -297,6 +316,20 @@ SmallVector<Value> FusionValues::evaluateGeneric(linalg::GenericOp op,
     IRMapping mapping = mapInputs(op, row, chunk, e);
     values.push_back(isPair ? inlineUnrounded(yielded, mapping)
                             : inlineValue(yielded, mapping));
+  }
+  // Bits are no number, which rounding might change.
+  if (isOfHalf(last) && type.isBF16() && values.size() > 1) {
+    SmallVector<Value> &packed =
+        words[{value.getAsOpaquePointer(), row, chunk}];
+    for (size_t e = 0; e < values.size(); e += 2) {
+      auto getBits = [&](Value half) -> Value {
+        return arith::BitcastOp::create(b, b.getI32Type(), half);
+      };
+      packed.push_back(
+          arith::OrIOp::create(b, b.shiftRight(getBits(values[e]), 16),
+                               b.bitAnd(getBits(values[e + 1]), 0xffff0000)));
+    }
+    return values;
   }
   if (!isPair)
     return values;

@@ -77,6 +77,7 @@ private:
   Value getPlace(linalg::GenericOp op, Value place, int64_t row);
   /// A value of an elementwise body, from those that are mapped.
   Value inlineValue(Value value, IRMapping &mapping);
+  Value castBits(Value value, Type type);
   /// The f32 that `value`, of a narrower type, is the rounding of.
   Value inlineUnrounded(Value value, IRMapping &mapping);
   Value computeIn32(Operation *op, const IRMapping &mapping);
