@@ -54,6 +54,24 @@ class Bits(unittest.TestCase):
                 for name, value in own.items():
                     self.assertTrue(torch.equal(value.view(torch.uint8), cpu[name].view(torch.uint8)), name)
 
+    def test_edges(self):
+        """In place, where a tile's last threads have nothing: no element is read while another thread writes it."""
+        generator = torch.Generator().manual_seed(1)
+        for (rule, dtype), sizes in itertools.product(zip(RULES[:3], (torch.float32, torch.bfloat16, torch.float32)),
+                                                      ((1, 3072), (77, 131))):
+            with self.subTest(rule=rule, dtype=dtype, sizes=sizes):
+                tensors = {name: torch.randn(sizes, generator=generator).square().to(dtype)
+                           for name in ("param", "grad", *rule.moments)}
+                made = []
+                for target in ("sm_90a", "cpu"):
+                    function, names = update_plan._compile(Update(rule, (Part(*sizes, ELEMENTS[dtype]),)), target)
+                    values = {name: torch.full((1, 1), number) for name, number in NUMBERS.items()}
+                    values.update({f"{name}_0": value.clone() for name, value in tensors.items()})
+                    function(*[values[name] for name in names])
+                    made.append({name: values[name] for name in names})
+                for name, value in made[0].items():
+                    self.assertTrue(torch.equal(value.view(torch.uint8), made[1][name].view(torch.uint8)), name)
+
     def test_numbers(self):
         """Those of a step, with a learning rate and a flag in memory."""
         for rule, constants in ((RULES[0], (0.9, 0.999, 1e-8, 0.1)), (RULES[2], (0.9, 0.1, 0.1))):

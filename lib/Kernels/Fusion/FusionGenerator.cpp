@@ -9,6 +9,7 @@
 #include "FusionGenerator.h"
 #include "../MachineLookup.h"
 #include "FusionKernel.h"
+#include "FusionRegisters.h"
 #include "FusionSignature.h"
 #include "fp8/IR/Philox.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -203,6 +204,52 @@ static void dropLongCode(SmallVectorImpl<KernelConfigAttrInterface> &configs) {
   });
 }
 
+/// Whether the registers of a thread do not hold so many rows at once.
+static bool loadsInTurn(const FusionSpec &spec, int64_t rows, int64_t warps,
+                        int64_t resident) {
+  auto config = FusionConfigAttr::get(FusionOp(spec.op).getContext(), rows,
+                                      /*chunks=*/1, /*lanes=*/32, /*across=*/1,
+                                      warps, /*cluster=*/1, resident);
+  return getFusionRowsAhead(spec, config) < rows;
+}
+
+/// Whether they hold one while it is computed, if rows are loaded in turn.
+static bool holdsRow(const FusionSpec &spec,
+                     KernelConfigAttrInterface attribute) {
+  auto config = cast<FusionConfigAttr>(attribute);
+  return getFusionRowsAhead(spec, config) == config.getRows() ||
+         getFusionRowRegisters(spec, config.getChunks()) <=
+             getFusionRegisters(config);
+}
+
+/// Those first whose registers do.
+static void
+sortByRegisters(const FusionSpec &spec,
+                SmallVectorImpl<KernelConfigAttrInterface> &configs) {
+  SmallVector<KernelConfigAttrInterface> others;
+  llvm::erase_if(configs, [&](KernelConfigAttrInterface config) {
+    if (holdsRow(spec, config))
+      return false;
+    others.push_back(config);
+    return true;
+  });
+  llvm::append_range(configs, others);
+}
+
+/// Tiles that are turned need several rows of a thread. Of several tensors a
+/// multiprocessor has as many warps as leave a thread the registers of one.
+static void
+addSeveral(const FusionSpec &spec, TileModelAttr few, TileModelAttr usual,
+           llvm::function_ref<void(int64_t, int64_t, int64_t, int64_t)> add) {
+  if (!loadsInTurn(spec, few.getRows(), few.getWarps(), few.getResident()))
+    return;
+  int64_t threads = usual.getWarps() * 32, resident = 1;
+  while (getFusionRowRegisters(spec, /*chunks=*/1) * threads * (resident + 1) <=
+         65536)
+    ++resident;
+  add(few.getRows(), /*lanes=*/16, usual.getWarps(), resident);
+}
+
 namespace {
 class FusionGenerator : public KernelGenerator {
 public:
@@ -239,8 +286,15 @@ public:
     bool isTile = spec.transposes || spec.blockRows > 1;
     int64_t lanes = isTile ? 16 : 32;
     auto addModel = [&](TileModelAttr tile) {
-      addTile(tile.getRows(), lanes, tile.getWarps(), tile.getResident());
+      int64_t rows = tile.getRows();
+      // Many tensors take fewer rows: that is better than rows in turn.
+      while (!isTile && rows > 1 &&
+             loadsInTurn(spec, rows, tile.getWarps(), tile.getResident()))
+        rows /= 2;
+      addTile(rows, lanes, tile.getWarps(), tile.getResident());
     };
+    if (spec.transposes && spec.blockRows == 1)
+      addSeveral(spec, model.getFew(), model.getUsual(), addTile);
     // What rows or columns have in common is waited for in the middle: there
     // another block goes on.
     bool waits = llvm::any_of(spec.inputs, [&](const auto &input) {
@@ -320,6 +374,8 @@ public:
                                    : FusionConfigAttr())
       addRow(1, row.getAcross(), model.getRowWarps(), row.getCluster(),
              model.getRowResident());
+    if (!spec.reducesRows)
+      sortByRegisters(spec, candidates);
     if (exhaustive)
       for (int64_t rows : {1, 2, 4, 8, 16})
         for (int64_t warps : {4, 8, 16, 32})

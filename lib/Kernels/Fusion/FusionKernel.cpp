@@ -62,6 +62,7 @@ private:
   Value loadTurned(Value tileStart, Value column, Value row, int64_t width);
   void storePieces(const FusionArgument &output, Value tileStart,
                    int64_t width);
+  void buildInTurn();
 
   KernelBuilder &b;
   const FusionSpec &spec;
@@ -70,6 +71,8 @@ private:
   Value shared;
   FusionTile tile;
   FusionValues values;
+  /// Results that buildInTurn has dealt with.
+  llvm::DenseSet<Value> stored;
 };
 } // namespace
 
@@ -404,12 +407,62 @@ void FusionKernel::storeTurned(const FusionArgument &output, Value tileStart) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// What waits for a reduction, and reductions.
+static llvm::DenseSet<Operation *> findWaiting(Block &body) {
+  llvm::DenseSet<Operation *> waiting;
+  for (Operation &op : body.without_terminator())
+    if (isReduction(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
+          return waiting.contains(operand.getDefiningOp());
+        }))
+      waiting.insert(&op);
+  return waiting;
+}
+
+/// Rows one after the other, each with the loads of a later one behind it: all
+/// that waits for no reduction is stored, or held for what does.
+void FusionKernel::buildInTurn() {
+  llvm::DenseSet<Operation *> waiting = findWaiting(spec.getBody());
+  SetVector<Value> held;
+  for (Operation *op : waiting)
+    for (Value operand : op->getOperands())
+      if (Operation *source = operand.getDefiningOp();
+          source && !waiting.contains(source) &&
+          isa<RankedTensorType>(operand.getType()) &&
+          isa<linalg::GenericOp, DequantizeOp>(source) &&
+          values.getBlock(operand).isFull())
+        held.insert(operand);
+  for (int64_t row = 0; row < tile.getRows(); ++row) {
+    for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk) {
+      for (auto [i, output] : llvm::enumerate(outputs)) {
+        Value result = getResult(static_cast<int64_t>(i));
+        Operation *op = result.getDefiningOp();
+        auto amax = dyn_cast_or_null<AmaxOp>(op);
+        if (amax && output.block.isSingle() &&
+            !waiting.contains(amax.getSource().getDefiningOp())) {
+          values.measure(amax, row, chunk);
+          stored.insert(result);
+        } else if (output.block.isFull() && !waiting.contains(op)) {
+          SmallVector<Value> words = values.getWords(result, row, chunk);
+          if (!isTransposed(output))
+            tile.storeChunk(output, row, chunk, words);
+          stored.insert(result);
+        }
+      }
+      for (Value value : held)
+        values.getWords(value, row, chunk);
+    }
+    values.loadRow();
+  }
+}
+
 void FusionKernel::build() {
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
   if (config.getCluster() > 1)
     NVVM::ClusterArriveRelaxedOp::create(b, /*aligned=*/b.getUnitAttr());
   values.loadInputs();
+  if (values.loadsInTurn())
+    buildInTurn();
 
   // All that a row needs, row by row, so that few are in registers at once.
   for (int64_t row = 0; row < tile.getRows(); ++row)
@@ -417,9 +470,10 @@ void FusionKernel::build() {
       for (auto [i, output] : llvm::enumerate(outputs)) {
         Value result = getResult(static_cast<int64_t>(i));
         if (output.block.isSingle()) {
-          if (auto amax = result.getDefiningOp<AmaxOp>())
+          if (auto amax = result.getDefiningOp<AmaxOp>();
+              amax && !stored.contains(result))
             values.measure(amax, row, chunk);
-        } else if (output.block.isFull()) {
+        } else if (output.block.isFull() && !stored.contains(result)) {
           SmallVector<Value> words = values.getWords(result, row, chunk);
           if (!isTransposed(output))
             tile.storeChunk(output, row, chunk, words);

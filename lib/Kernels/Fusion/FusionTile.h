@@ -116,12 +116,13 @@ public:
                   ArrayRef<Value> words, Value condition = {});
   /// The address of an element, with what is outside clamped or not.
   Value getAddress(const FusionArgument &argument, Value row, Value column);
+  /// The start of a thread's row.
+  Value getPointer(const FusionArgument &argument, int64_t row, bool clamped);
 
 private:
   SmallVector<Value> loadPacked(Value pointer, int64_t chunk);
   Value getCoordinate(const FusionArgument &argument, int64_t dim, Value row,
                       Value column);
-  Value getPointer(const FusionArgument &argument, int64_t row, bool clamped);
 
   KernelBuilder &b;
   const FusionSpec &spec;

@@ -9,6 +9,7 @@
 #include "FusionValues.h"
 #include "../Blocks/Rounding.h"
 #include "FusionCodes.h"
+#include "FusionRegisters.h"
 #include "fp8/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -23,7 +24,8 @@ FusionValues::FusionValues(KernelBuilder &b, const FusionSpec &spec,
                            FusionConfigAttr config, FusionTile &tile,
                            ArrayRef<FusionArgument> arguments,
                            ValueRange captured, Value scratch)
-    : b(b), spec(spec), config(config), tile(tile), scratch(scratch) {
+    : b(b), spec(spec), config(config), tile(tile), scratch(scratch),
+      rowsAhead(getFusionRowsAhead(spec, config)) {
   for (auto [input, argument] : llvm::zip_equal(spec.inputs, arguments))
     inputs[input.argument] = &argument;
   for (auto [argument, value] : llvm::zip_equal(spec.captures, captured))
@@ -37,14 +39,46 @@ FusionBlock FusionValues::getBlock(Value value) const {
 }
 
 void FusionValues::loadInputs() {
-  // All loads are under way before the first is waited for.
+  while (rowsLoaded < std::min(tile.getRows(), rowsAhead))
+    loadRow();
+  loadGathered();
+}
+
+void FusionValues::loadRow() {
+  if (rowsLoaded == tile.getRows())
+    return;
   for (const FusionSpec::Input &input : spec.inputs)
     if (inputs.lookup(input.argument)->block.isFull() && !input.isGathered)
-      for (int64_t row = 0; row < tile.getRows(); ++row)
-        for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
-          words[{input.argument.getAsOpaquePointer(), row, chunk}] =
-              tile.loadChunk(*inputs.lookup(input.argument), row, chunk);
-  loadGathered();
+      for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
+        words[{input.argument.getAsOpaquePointer(), rowsLoaded, chunk}] =
+            loadChunk(*inputs.lookup(input.argument), rowsLoaded, chunk);
+  ++rowsLoaded;
+}
+
+bool FusionValues::mayBeInPlace(const FusionArgument &input) const {
+  return llvm::any_of(
+      spec.getBody().getTerminator()->getOperands(), [&](Value result) {
+        return getElementTypeOrSelf(result.getType()) == input.elementType &&
+               getBlock(result).isFull() &&
+               !spec.isTransposed(*spec.layouts.lookup(result));
+      });
+}
+
+/// Places outside would read elements of others, which these may change: where
+/// a result may lie in an input's memory they are zeros.
+SmallVector<Value> FusionValues::loadChunk(const FusionArgument &input,
+                                           int64_t row, int64_t chunk) {
+  Value pointer = tile.getPointer(input, row, /*clamped=*/true);
+  auto load = [&] { return tile.loadChunk(input, pointer, chunk); };
+  Value isInside = mayBeInPlace(input) ? tile.isInside(row, chunk, 0) : Value();
+  if (!isInside)
+    return load();
+  return b.choose(isInside, load, [&] {
+    int64_t bits = input.packing.isPacked()
+                       ? 8
+                       : input.elementType.getIntOrFloatBitWidth();
+    return SmallVector<Value>(kChunk * bits / 32, b.i32(0));
+  });
 }
 
 //===----------------------------------------------------------------------===//

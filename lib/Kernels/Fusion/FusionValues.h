@@ -28,8 +28,10 @@ public:
 
   /// Loads the inputs that are read element by element, rows of some by their
   /// index. An index that is none stops the kernel, as it does a program on a
-  /// CPU.
+  /// CPU. Of more rows than a thread's registers hold (`getFusionRowsAhead`)
+  /// only the first ones: `loadRow` loads the next one.
   void loadInputs();
+  void loadRow();
   /// The elements of a value at a place: those of the 8 columns, or one that
   /// they have in common.
   SmallVector<Value> get(Value value, int64_t row, int64_t chunk);
@@ -41,6 +43,8 @@ public:
   Value getMeasured(AmaxOp op);
 
   FusionBlock getBlock(Value value) const;
+  /// Whether loads of some rows wait until others were computed.
+  bool loadsInTurn() const { return rowsAhead < config.getRows(); }
 
   /// `bytes` of the shared memory that reductions exchange values through.
   Value allocate(int64_t bytes);
@@ -49,6 +53,9 @@ public:
                                  FusionConfigAttr config);
 
 private:
+  bool mayBeInPlace(const FusionArgument &input) const;
+  SmallVector<Value> loadChunk(const FusionArgument &input, int64_t row,
+                               int64_t chunk);
   SmallVector<Value> evaluate(Value value, int64_t row, int64_t chunk);
   SmallVector<Value> evaluateInput(BlockArgument argument, int64_t row,
                                    int64_t chunk);
@@ -155,6 +162,9 @@ private:
   llvm::DenseMap<std::pair<Value, Type>, std::pair<Value, Value>> tensorScales;
   Value scratch;
   int64_t scratchUsed = 0;
+  /// Rows whose loads are under way before the first is waited for, and those
+  /// that were loaded so far.
+  int64_t rowsAhead, rowsLoaded = 0;
   /// Whether all blocks of the cluster are known to have begun.
   bool hasCluster = false;
 };
