@@ -283,6 +283,18 @@ class Models(unittest.TestCase):
             self.assertFalse(speed.is_faster(recipe, 32, 3072, 768), recipe)
             self.assertTrue(speed.is_faster(recipe, 8192, 14336, 4096), recipe)
         self.assertTrue(speed.is_faster("mxfp8", 1, 1, 1))
+        # The cast of a weight whose codes an optimizer writes is not there.
+        sizes = 256, 8192, 2048
+        self.assertFalse(speed.is_faster("delayed", *sizes))
+        self.assertTrue(speed.is_faster("delayed", *sizes, has_codes=True))
+        self.assertFalse(speed.is_faster("delayed", 32, 3072, 768, has_codes=True))
+        layer = convert(nn.Sequential(nn.Linear(2048, 8192, dtype=torch.bfloat16)), "delayed", target="sm_90a",
+                        only_faster=True, first_last_bf16=0)[0]
+        x = torch.empty(256, 2048, dtype=torch.bfloat16)
+        with mock.patch.object(speed, "is_limited_by_host", return_value=False):
+            self.assertTrue(layer._is_slower(x, "delayed"))
+            fp8.torch.fuse_optimizer(layer, torch.optim.SGD(layer.parameters(), 0.1))
+            self.assertFalse(layer._is_slower(x, "delayed"))
         self.assertLess(speed.estimate("delayed", 8192, 4096, 4096),
                         speed.estimate("rowwise", 8192, 4096, 4096))
 

@@ -98,7 +98,7 @@ class Linear(nn.Linear):
     def compute(self, x, weight, bias, recipe):
         """x w^T + b of tensors that may be parts of the layer's."""
         check_tensor(x, "x")
-        has_codes, holds = is_gathered(weight), self._holds and recipe == self.recipe
+        has_codes, holds = is_gathered(weight), self._has_held_codes(recipe)
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
             if has_codes and weight.dtype != dtype:
@@ -158,6 +158,10 @@ class Linear(nn.Linear):
         for unit in self._units.values():
             unit.take_codes()
 
+    def _has_held_codes(self, recipe):
+        """Whether an optimizer writes the codes of the weight."""
+        return self._holds and recipe == self.recipe
+
     def _is_slower(self, x, recipe, sizes=None):
         outputs, inputs = sizes or (self.out_features, self.in_features)
         rows = x.numel() // inputs
@@ -170,7 +174,7 @@ class Linear(nn.Linear):
         elif sums is not None:
             self._model.note(self._place, rows)
             sums = self._model.get_sums(self._place)
-        if not speed.is_slower(recipe, rows, outputs, inputs, sums):
+        if not speed.is_slower(recipe, rows, outputs, inputs, sums, self._has_held_codes(recipe)):
             return False
         if torch.compiler.is_compiling():
             _note_slower(self._number, recipe)  # Rows may be any number there.
@@ -188,9 +192,10 @@ class Linear(nn.Linear):
                              f"{recipe}")
                 continue
             sizes = rows, self.out_features, self.in_features
+            has_codes = self._has_held_codes(recipe)
             times = (f"{speed.estimate(None, *sizes):.0f} us forward and backward, and "
-                     f"{speed.estimate(recipe, *sizes):.0f} under {recipe}")
-            if speed.is_faster(recipe, *sizes):
+                     f"{speed.estimate(recipe, *sizes, has_codes):.0f} under {recipe}")
+            if speed.is_faster(recipe, *sizes, has_codes):
                 times += ", but the host to take longer for the model's layers than the GPU"
             lines.append(f"{rows} rows: high precision: expected {times}")
         return tuple(lines)

@@ -39,24 +39,28 @@ def is_known(recipe):
     return get_constants(recipe) is not None
 
 
-def estimate(recipe, rows, outputs, inputs):
+def estimate(recipe, rows, outputs, inputs, has_codes=False):
     """Microseconds of forward and backward of a layer under a recipe that is known, or in bf16
-    for None."""
-    constants = get_constants(recipe)
+    for None; `has_codes`, of a layer whose optimizer writes the codes of its weight."""
+    constants = dict(zip(_TERMS, get_constants(recipe)))
+    if has_codes:
+        # No cast is left. Products read half of what they read of bf16, and the codes that the
+        # optimizer writes are as many bytes as a bf16 weight has.
+        constants["weight"] = min(constants["weight"], get_constants(None)[_TERMS.index("weight")])
     return sum(constant * term
-               for constant, term in zip(constants, get_terms(rows, outputs, inputs)))
+               for constant, term in zip(constants.values(), get_terms(rows, outputs, inputs)))
 
 
-def is_faster(recipe, rows, outputs, inputs):
+def is_faster(recipe, rows, outputs, inputs, has_codes=False):
     """Whether a layer is expected to take no longer under a recipe than in bf16: so where that
     is not known."""
     sizes = rows, outputs, inputs
-    return not is_known(recipe) or estimate(recipe, *sizes) <= estimate(None, *sizes)
+    return not is_known(recipe) or estimate(recipe, *sizes, has_codes) <= estimate(None, *sizes)
 
 
-def is_slower(recipe, rows, outputs, inputs, sums=None):
+def is_slower(recipe, rows, outputs, inputs, sums=None, has_codes=False):
     """Whether a layer, for which its Model has these `get_sums`, is better off in bf16."""
-    return not is_faster(recipe, rows, outputs, inputs) or (
+    return not is_faster(recipe, rows, outputs, inputs, has_codes) or (
         is_known(recipe) and is_limited_by_host(rows, sums) and not is_replayed())
 
 
