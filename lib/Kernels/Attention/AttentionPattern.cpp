@@ -6,80 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionPattern.h"
-#include "AttentionWindow.h"
+#include "AttentionMatcher.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 using Kind = Element::Kind;
 
-namespace {
-class Matcher {
-public:
-  Matcher(DigitTable &digits, linalg::LinalgOp product, std::string &reason)
-      : digits(digits), reason(reason) {
-    pattern.product = product;
-  }
-
-  FailureOr<AttentionPattern> match();
-
-private:
-  template <typename... Parts>
-  LogicalResult fail(const Parts &...parts) {
-    reason = llvm::formatv(parts...).str();
-    return failure();
-  }
-
-  /// Indices of all loops of `op`, those of its result as given.
-  Place getLoops(linalg::LinalgOp op, const Place &result);
-  Element *getOperand(linalg::LinalgOp op, unsigned operand,
-                      const Place &loops);
-  /// `element` before a recipe quantized it, else null.
-  Element *skipQuantize(Element *element);
-  /// The scores of which `shares` is the softmax; null if it is none.
-  Element *matchSoftmax(Element *shares);
-  Element *skipHiddenRows(Element *element);
-  bool isReduction(Element *element, Element *of, bool isMaximum);
-  /// Follows scores to the first product.
-  LogicalResult matchScores(Element *scores);
-  /// One step of that, whose operand is `next`.
-  LogicalResult matchStep(Element *step, Element *&next);
-  LogicalResult matchMask(Element *mask);
-  /// `chosen` where `condition` holds for what `isVisible` says, else hidden.
-  LogicalResult matchCondition(Element *condition, bool isVisible,
-                               Element *hidden);
-  bool hasProduct(Element *element);
-  /// Whether conversions that `skipCasts` skips go below 16 bits.
-  bool isRoundedToFewBits(Element *element);
-  /// The first product, or null.
-  linalg::LinalgOp getProduct(Element *element);
-  LogicalResult matchOperands(Element *scores);
-  /// Q, K or V, before conversions and factors.
-  PlacedTensor matchOperand(Element *element);
-  LogicalResult sortDigits();
-  LogicalResult checkWindow();
-
-  DigitTable &digits;
-  std::string &reason;
-  std::optional<ElementTrace> trace;
-  AttentionPattern pattern;
-  /// The least that hidden scores may be taken for.
-  double hiddenScore = -std::numeric_limits<double>::infinity();
-  /// What is compared with -inf where rows that are hidden are zeros.
-  Element *hiddenOf = nullptr;
-  /// What `hasProduct` has said.
-  llvm::DenseMap<Element *, bool> products;
-  /// Digits of the queries that the mask tells apart.
-  std::optional<Digits> maskedQueries;
-};
-} // namespace
-
-Place Matcher::getLoops(linalg::LinalgOp op, const Place &result) {
+Place AttentionMatcher::getLoops(linalg::LinalgOp op, const Place &result) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   Place loops(op.getNumLoops());
   AffineMap map = op.getIndexingMapsArray().back();
@@ -91,8 +28,8 @@ Place Matcher::getLoops(linalg::LinalgOp op, const Place &result) {
   return loops;
 }
 
-Element *Matcher::getOperand(linalg::LinalgOp op, unsigned operand,
-                             const Place &loops) {
+Element *AttentionMatcher::getOperand(linalg::LinalgOp op, unsigned operand,
+                                      const Place &loops) {
   Place place;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInputOperand(operand));
   for (AffineExpr expr : map.getResults())
@@ -100,7 +37,7 @@ Element *Matcher::getOperand(linalg::LinalgOp op, unsigned operand,
   return trace->get(op.getDpsInputOperand(operand)->get(), std::move(place));
 }
 
-Element *Matcher::skipQuantize(Element *element) {
+Element *AttentionMatcher::skipQuantize(Element *element) {
   auto dequantize = element->tensor.getDefiningOp<DequantizeOp>();
   if (!dequantize)
     return nullptr;
@@ -112,17 +49,8 @@ Element *Matcher::skipQuantize(Element *element) {
 // The softmax
 //===----------------------------------------------------------------------===//
 
-static bool isOperation(Element *element) {
-  return element->kind == Kind::Operation;
-}
-
-template <typename... OpTys>
-static bool isOp(Element *element) {
-  return isOperation(element) && isa<OpTys...>(element->op);
-}
-
 /// PyTorch has zeros where all scores are -inf, as we have.
-Element *Matcher::skipHiddenRows(Element *element) {
+Element *AttentionMatcher::skipHiddenRows(Element *element) {
   element = trace->skipCasts(element);
   if (!isOp<arith::SelectOp>(element) ||
       trace->getNumber(element->operands[1]) != 0.0)
@@ -141,7 +69,8 @@ Element *Matcher::skipHiddenRows(Element *element) {
   return trace->skipCasts(element->operands[2]);
 }
 
-bool Matcher::isReduction(Element *element, Element *of, bool isMaximum) {
+bool AttentionMatcher::isReduction(Element *element, Element *of,
+                                   bool isMaximum) {
   element = trace->skipCasts(element);
   // A maximum that is told to be at least -inf.
   if (isMaximum && isOp<arith::MaximumFOp, arith::MaxNumFOp>(element))
@@ -159,12 +88,7 @@ bool Matcher::isReduction(Element *element, Element *of, bool isMaximum) {
   return isa<arith::AddFOp>(element->op) && start == 0.0;
 }
 
-/// Whether a type has fewer bits than what attention is computed in.
-static bool isNarrow(Type type) {
-  return type && type.isFloat() && type.getIntOrFloatBitWidth() < 16;
-}
-
-Element *Matcher::matchSoftmax(Element *shares) {
+Element *AttentionMatcher::matchSoftmax(Element *shares) {
   // The narrowest type on the way says whether shares are rounded.
   for (Element *step = shares;;) {
     Element *definition = trace->look(step);
@@ -197,154 +121,10 @@ Element *Matcher::matchSoftmax(Element *shares) {
 }
 
 //===----------------------------------------------------------------------===//
-// Scores
-//===----------------------------------------------------------------------===//
-
-linalg::LinalgOp Matcher::getProduct(Element *element) {
-  if (element->kind != Kind::Tensor)
-    return {};
-  auto op = element->tensor.getDefiningOp<linalg::LinalgOp>();
-  return op && isContraction(op) ? op : linalg::LinalgOp();
-}
-
-bool Matcher::hasProduct(Element *element) {
-  element = trace->skipCasts(element);
-  if (getProduct(element))
-    return true;
-  auto [known, isNew] = products.try_emplace(element, false);
-  if (!isNew)
-    return known->second;
-  bool has = element->kind != Kind::Reduction &&
-             llvm::any_of(element->operands, [&](Element *operand) {
-               return hasProduct(operand);
-             });
-  return products[element] = has;
-}
-
-bool Matcher::isRoundedToFewBits(Element *element) {
-  for (;;) {
-    Element *definition = trace->look(element);
-    if (!isOp<arith::ExtFOp, arith::TruncFOp>(definition))
-      return false;
-    if (isNarrow(definition->getType()))
-      return true;
-    element = definition->operands[0];
-  }
-}
-
-LogicalResult Matcher::matchCondition(Element *condition, bool isVisible,
-                                      Element *hidden) {
-  std::optional<double> score = trace->getNumber(hidden);
-  // As the softmax sees it: factors behind it are known by now. What is added
-  // may be far below what 32 bits hold once it is.
-  if (score)
-    *score *= pattern.scale;
-  if (!score || !(*score <= -3e4))
-    return fail("expected hidden scores of -30000 or less, but got others");
-  if (std::isfinite(*score))
-    hiddenScore = *score;
-  WindowMatcher window(*trace, pattern.keys);
-  if (succeeded(window.match(condition, isVisible))) {
-    if (window.queries) {
-      if (maskedQueries && *maskedQueries != *window.queries)
-        return fail("expected one mask, but got masks of different queries");
-      maskedQueries = window.queries;
-    }
-    if (window.first)
-      pattern.first =
-          std::max(*window.first, pattern.first.value_or(INT64_MIN));
-    if (window.last)
-      pattern.last = std::min(*window.last, pattern.last.value_or(INT64_MAX));
-    return success();
-  }
-  Element *mask = trace->skipCasts(condition);
-  if (mask->kind != Kind::Tensor || !mask->getType().isInteger(1) || !isVisible)
-    return fail(
-        "expected keys hidden by a window, or by a tensor of i1 that is "
-        "0 there, but got something else");
-  if (std::isfinite(*score))
-    return fail("expected a mask to hide by -inf, but got {0}: a query that "
-                "sees no key would have the mean of all values",
-                *score);
-  if (pattern.mask)
-    return fail("expected one mask, but got several");
-  pattern.mask = {mask->tensor, mask->place};
-  return success();
-}
-
-LogicalResult Matcher::matchMask(Element *mask) {
-  mask = trace->skipCasts(mask);
-  if (isOp<arith::SelectOp>(mask))
-    for (bool isVisible : {true, false})
-      if (trace->getNumber(mask->operands[isVisible ? 1 : 2]) == 0.0 &&
-          trace->getNumber(mask->operands[isVisible ? 2 : 1]))
-        return matchCondition(mask->operands[0], isVisible,
-                              mask->operands[isVisible ? 2 : 1]);
-  if (mask->kind != Kind::Tensor)
-    return fail("expected a mask that is a tensor, but got one computed by {0}",
-                mask->op ? mask->op->getName().getStringRef() : "a constant");
-  if (pattern.mask)
-    return fail("expected one mask, but got several");
-  if (pattern.scale != 1)
-    return fail(
-        "expected a mask to be added to scaled scores, but got a factor "
-        "of {0} after it",
-        pattern.scale);
-  pattern.mask = {mask->tensor, mask->place};
-  return success();
-}
-
-LogicalResult Matcher::matchStep(Element *step, Element *&next) {
-  if (isOp<arith::MulFOp>(step))
-    for (unsigned i : {0, 1})
-      if (std::optional<double> factor = trace->getNumber(step->operands[i])) {
-        pattern.scale *= *factor;
-        next = step->operands[1 - i];
-        return success();
-      }
-  if (isOp<arith::DivFOp>(step))
-    if (std::optional<double> divisor = trace->getNumber(step->operands[1])) {
-      pattern.scale /= *divisor;
-      next = step->operands[0];
-      return success();
-    }
-  if (isOp<arith::AddFOp>(step)) {
-    bool isFirst = hasProduct(step->operands[0]);
-    if (isFirst != hasProduct(step->operands[1])) {
-      next = step->operands[!isFirst];
-      return matchMask(step->operands[isFirst]);
-    }
-  }
-  if (isOp<arith::SelectOp>(step)) {
-    bool isFirst = hasProduct(step->operands[1]);
-    if (isFirst != hasProduct(step->operands[2])) {
-      next = step->operands[isFirst ? 1 : 2];
-      return matchCondition(step->operands[0], isFirst,
-                            step->operands[isFirst ? 2 : 1]);
-    }
-  }
-  return fail("expected scores that are scaled and masked, but got {0} of them",
-              step->op ? step->op->getName().getStringRef() : "a constant");
-}
-
-LogicalResult Matcher::matchScores(Element *scores) {
-  for (Element *step = trace->skipCasts(scores);;
-       step = trace->skipCasts(scores)) {
-    if (isRoundedToFewBits(scores))
-      return fail("expected scores of 16 bits or more, but got some that are "
-                  "rounded to fewer");
-    if (getProduct(step))
-      return matchOperands(step);
-    if (step->kind == Kind::Tensor || failed(matchStep(step, scores)))
-      return failure();
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
 
-PlacedTensor Matcher::matchOperand(Element *element) {
+PlacedTensor AttentionMatcher::matchOperand(Element *element) {
   double factor = 1;
   PlacedTensor best{element->tensor, element->place};
   for (Element *step = element;;) {
@@ -381,7 +161,7 @@ PlacedTensor Matcher::matchOperand(Element *element) {
   }
 }
 
-LogicalResult Matcher::matchOperands(Element *scores) {
+LogicalResult AttentionMatcher::matchOperands(Element *scores) {
   linalg::LinalgOp op = pattern.scores = getProduct(scores);
   ContractionMismatch mismatch;
   if (failed(matchContraction(op, mismatch)))
@@ -432,7 +212,7 @@ static bool hasExactly(const PlacedTensor &tensor, ArrayRef<Digits> wanted) {
   return has == wants;
 }
 
-LogicalResult Matcher::sortDigits() {
+LogicalResult AttentionMatcher::sortDigits() {
   Digits shared, rows;
   Place loops = getLoops(pattern.product, {});
   for (auto [loop, kind] :
@@ -477,25 +257,7 @@ LogicalResult Matcher::sortDigits() {
   return success();
 }
 
-/// A finite score hides nothing from a query that sees no key.
-LogicalResult Matcher::checkWindow() {
-  if (!std::isfinite(hiddenScore))
-    return success();
-  int64_t queries = digits.getExtent(pattern.queries);
-  int64_t keys = digits.getExtent(pattern.keys);
-  bool seesFirst = !pattern.last || *pattern.last >= 0;
-  bool seesLast = !pattern.first || *pattern.first < -(INT64_C(1) << 40);
-  if (!seesLast && !ShapedType::isDynamic(queries) &&
-      !ShapedType::isDynamic(keys))
-    seesLast = queries - 1 + *pattern.first <= keys - 1;
-  if (seesFirst && seesLast)
-    return success();
-  return fail("expected a mask to hide by -inf, but got {0}: a query that sees "
-              "no key would have the mean of all values",
-              hiddenScore);
-}
-
-FailureOr<AttentionPattern> Matcher::match() {
+FailureOr<AttentionPattern> AttentionMatcher::match() {
   linalg::LinalgOp op = pattern.product;
   Place loops = getLoops(op, {});
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
@@ -547,7 +309,7 @@ FailureOr<AttentionPattern> fp8::matchAttention(DigitTable &digits,
     unsigned numCut = digits.getNumCut();
     reason.clear();
     FailureOr<AttentionPattern> pattern =
-        Matcher(digits, product, reason).match();
+        AttentionMatcher(digits, product, reason).match();
     if (digits.getNumCut() == numCut)
       return pattern;
   }
