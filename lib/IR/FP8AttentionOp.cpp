@@ -187,27 +187,38 @@ static LogicalResult verifyMask(AttentionOp op) {
          << RankedTensorType::get(scores, element) << ", but got " << type;
 }
 
-/// Verifies attention_c10, attention_c12, attention_c13 and attention_c14.
-static LogicalResult verifyNumbers(AttentionOp op) {
+/// Verifies that numbers of keys, ranges or sinks, if there are any, are of
+/// `shape`.
+template <class OpTy>
+static LogicalResult verifyNumbers(OpTy op, StringRef name, Value operand,
+                                   ArrayRef<int64_t> shape) {
+  if (!operand)
+    return success();
+  auto type = cast<RankedTensorType>(operand.getType());
+  if (areCompatible(type.getShape(), shape))
+    return success();
+  return op.emitOpError("expected ")
+         << name << " to have shape "
+         << RankedTensorType::get(shape, type.getElementType()) << ", but got "
+         << type;
+}
+
+/// Verifies attention_c13, and attention_backward_c8.
+template <class OpTy>
+static LogicalResult verifyRanges(OpTy op) {
   ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
-  int64_t batch = q[0], queries = q[op.getSequenceDim()];
-  auto verify = [&](StringRef name, Value operand,
-                    ArrayRef<int64_t> shape) -> LogicalResult {
-    if (!operand)
-      return success();
-    auto type = cast<RankedTensorType>(operand.getType());
-    if (areCompatible(type.getShape(), shape))
-      return success();
-    return op.emitOpError("expected ")
-           << name << " to have shape "
-           << RankedTensorType::get(shape, type.getElementType())
-           << ", but got " << type;
-  };
-  return success(
-      succeeded(verify("key_lengths", op.getKeyLengths(), {batch})) &&
-      succeeded(verify("key_starts", op.getKeyStarts(), {batch})) &&
-      succeeded(verify("key_ranges", op.getKeyRanges(), {batch, queries, 2})) &&
-      succeeded(verify("sinks", op.getSinks(), {q[op.getHeadDim()]})));
+  return verifyNumbers(op, "key_ranges", op.getKeyRanges(),
+                       {q[0], q[op.getSequenceDim()], 2});
+}
+
+/// Verifies attention_c10, attention_c12, attention_c13 and attention_c14.
+static LogicalResult verifyAllNumbers(AttentionOp op) {
+  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
+  if (failed(verifyNumbers(op, "key_lengths", op.getKeyLengths(), {q[0]})) ||
+      failed(verifyNumbers(op, "key_starts", op.getKeyStarts(), {q[0]})) ||
+      failed(verifyRanges(op)))
+    return failure();
+  return verifyNumbers(op, "sinks", op.getSinks(), {q[op.getHeadDim()]});
 }
 
 /// Verifies attention_c11.
@@ -233,13 +244,17 @@ static LogicalResult verifyPages(AttentionOp op) {
   return success();
 }
 
-/// Verifies c4 and c5 of both.
+/// Verifies c4 and c5 of both, attention_c15 and attention_backward_c9.
 template <class OpTy>
 static LogicalResult verifyScores(OpTy op) {
   const APFloat &scale = op.getSoftmaxScale();
   if (!scale.isFinite() || scale.isNegative() || scale.isZero())
     return op.emitOpError("expected scale to be finite and positive, but got ")
            << op.getSoftmaxScaleAttr();
+  if (std::optional<APFloat> cap = op.getCap();
+      cap && (!cap->isFinite() || cap->isNegative() || cap->isZero()))
+    return op.emitOpError("expected cap to be finite and positive, but got ")
+           << op.getCapAttr();
   if (std::optional<ArrayRef<int64_t>> window = op.getWindow();
       window && (window->size() != 2 ||
                  llvm::any_of(*window, [](int64_t side) { return side < -1; })))
@@ -254,7 +269,7 @@ LogicalResult AttentionOp::verify() {
       failed(verifyRows(*this, "lse", getLse())) ||
       failed(verifyElements(*this)) || failed(verifyMask(*this)))
     return failure();
-  if (failed(verifyNumbers(*this)) || failed(verifyPages(*this)) ||
+  if (failed(verifyAllNumbers(*this)) || failed(verifyPages(*this)) ||
       failed(verifyScores(*this)))
     return failure();
   // attention_c6
@@ -278,6 +293,7 @@ LogicalResult AttentionOp::verify() {
 LogicalResult AttentionBackwardOp::verify() {
   if (failed(verifyShapes(*this, "grad", getGrad())) ||
       failed(verifyElements(*this)) || failed(verifyScores(*this)) ||
+      failed(verifyRanges(*this)) ||
       failed(verifyRows(*this, "lse", getLse())) ||
       failed(verifyRows(*this, "delta", getDelta())))
     return failure();

@@ -1,5 +1,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=1 %python %s sm_90a few
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a masks
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 %python %s sm_100a
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
 # REQUIRES: python-package, linker
@@ -88,6 +90,32 @@ CASES = [
     Attention("bf16", 2, 16, 20, 2, 2, 32, mask="i1", layout="bhsd"),
 ]
 
+# Scores with a cap, and masks, which some queries see nothing by.
+CAPS = [
+    Attention("bf16", 1, 140, 300, 4, 2, 64, window=(None, 0), bottom_right=True, cap=1.0),
+    Attention("bf16", 2, 200, 330, 2, 1, 128, cap=30.0, data="peaked"),
+    Attention("f16", 1, 150, 310, 1, 1, 256, cap=50.0, data="outliers", layout="bhsd", sinks=1.0),
+    Attention("e4m3", 1, 130, 200, 2, 1, 64, accumulate="promote", of_heads=True, cap=2.0),
+    Attention("e4m3", 1, 200, 300, 2, 1, 128, accumulate="fast", cap=30.0, data="peaked", ranges="packed"),
+    Attention("bf16", 2, 1, 700, 8, 2, 128, cap=20.0, lengths=[700, 0], data="peaked"),
+    Attention("e4m3", 2, 3, 515, 14, 2, 64, accumulate="promote", layout="bhsd", of_heads=True, cap=5.0, starts=[7, 0]),
+    Attention("bf16", 1, 5, 0, 2, 1, 64, cap=1.0),
+]
+MASKS = [
+    Attention("bf16", 2, 140, 301, 2, 1, 64, mask="i1", mask_of="bqk", window=(None, 0), bottom_right=True),
+    Attention("bf16", 2, 70, 129, 4, 2, 128, mask="bf16", mask_of="bhqk", layout="bhsd"),
+    Attention("f16", 2, 130, 160, 2, 2, 64, mask="f32", mask_of="k", data="peaked"),
+    Attention("bf16", 3, 100, 75, 2, 1, 64, mask="i1", mask_of="bk"),
+    Attention("bf16", 1, 100, 140, 2, 1, 256, mask="f16", mask_of="hq"),
+    Attention("e4m3", 1, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, mask="f32", mask_of="hqk", cap=3.0),
+    Attention("e4m3", 2, 65, 97, 2, 1, 128, accumulate="fast", mask="i1", mask_of="qk", lengths=[97, 60]),
+    Attention("bf16", 2, 3, 700, 8, 2, 64, mask="bf16", mask_of="bhqk"),
+    Attention("bf16", 2, 1, 900, 6, 2, 128, mask="i1", mask_of="bk", lengths=[900, 400], starts=[0, 30]),
+    Attention("e4m3", 3, 2, 515, 8, 1, 128, accumulate="fast", of_heads=True, mask="f32", mask_of="hk", sinks=0.0),
+    Attention("bf16", 2, 5, 0, 2, 1, 64, mask="i1", mask_of="bqk"),
+    Attention("bf16", 1, 40, 33, 2, 2, 32, mask="i1", mask_of=""),
+]
+
 # On a chip that runs fewer blocks than there are heads, each block has some of several.
 FEW = [
     Attention("bf16", 1, 1, 700, 24, 12, 64),
@@ -114,11 +142,11 @@ def check_nan(target, rng):
 def main():
     target = sys.argv[1]
     rng = np.random.default_rng(2026)
-    if sys.argv[2:] == ["few"]:
-        cases = FEW
+    if sys.argv[2:]:
+        cases = [case for name in sys.argv[2:] for case in {"few": FEW, "caps": CAPS, "masks": MASKS}[name]]
     else:
         check_nan(target, rng)
-        cases = CASES + [Attention.random(rng) for _ in range(RANDOM)]
+        cases = CASES + (CAPS + MASKS) * (target == "cpu") + [Attention.random(rng) for _ in range(RANDOM)]
     for case in cases:
         case.check(target, rng)
 

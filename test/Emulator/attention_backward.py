@@ -2,6 +2,8 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a empty
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=1 %python %s sm_90a one
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a any
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_90a ranges
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
 """Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, windows, groups of
@@ -46,6 +48,20 @@ CASES = {
     "any": [
         Gradients("bf16", 1, 200, 300, 2, 1, 128, window=(None, 0), bottom_right=True, order="any"),
         Gradients("e4m3", 1, 130, 200, 2, 1, 64, layout="bhsd", grad="f16", order="any"),
+    ],
+    "ranges": [
+        Gradients("bf16", 1, 400, 400, 2, 1, 64, ranges="packed", window=(None, 0)),
+        Gradients("bf16", 2, 200, 330, 2, 1, 128, ranges="random"),
+        Gradients("f16", 1, 150, 310, 1, 1, 64, ranges="packed", window=(20, 25), layout="bhsd", grad="f16", order="any"),
+        Gradients("e4m3", 2, 200, 300, 2, 1, 128, ranges="packed"),
+        Gradients("bf16", 2, 300, 500, 1, 1, 64, ranges="random", cap=2.0, order="any"),
+        Gradients("bf16", 2, 5, 0, 2, 1, 64, ranges="random"),
+    ],
+    "caps": [
+        Gradients("bf16", 1, 200, 300, 2, 1, 128, window=(None, 0), bottom_right=True, cap=1.0),
+        Gradients("f16", 1, 150, 200, 2, 2, 64, cap=30.0, grad="f16", data="peaked"),
+        Gradients("e4m3", 1, 130, 200, 2, 1, 128, cap=2.0),
+        Gradients("e5m2", 1, 130, 200, 2, 1, 64, cap=50.0, grad="f16", layout="bhsd"),
     ],
 }
 CPU = [

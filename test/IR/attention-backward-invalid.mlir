@@ -101,3 +101,19 @@ func.func @order(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>) {
   %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows scale = 1.0 order = fast : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c8_ranges(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>, %ranges: tensor<1x15x2xi32>) {
+  // expected-error @below {{expected key_ranges to have shape 'tensor<1x16x2xi32>', but got 'tensor<1x15x2xi32>'}}
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows key_ranges(%ranges : tensor<1x15x2xi32>) scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c9_cap(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>) {
+  // expected-error @below {{expected cap to be finite and positive, but got 0.000000e+00 : f32}}
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows scale = 1.0 cap = 0.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}

@@ -35,3 +35,12 @@ func.func @all(%grad: tensor<2x?x8x128xf16>, %q: !q, %k: !k, %rows: tensor<2x8x?
       -> tensor<2x?x8x128xf16>, tensor<2x?x2x128xf16>, tensor<2x?x2x128xf16>
   return %dq : tensor<2x?x8x128xf16>
 }
+
+// CHECK-LABEL: @ranges
+// CHECK: key_ranges(%{{.*}} : tensor<1x?x2xi32>) scale = 5.000000e-01 cap = 2.000000e+00 :
+func.func @ranges(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>, %ranges: tensor<1x?x2xi32>) -> tensor<1x16x4x64xbf16> {
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows key_ranges(%ranges : tensor<1x?x2xi32>) scale = 0.5 cap = 2.0
+      : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32>
+      -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return %0#0 : tensor<1x16x4x64xbf16>
+}

@@ -199,3 +199,27 @@ func.func @c14_sinks(%q: tensor<2x16x4x64xbf16>, %k: tensor<2x16x2x64xbf16>, %si
   %0 = fp8.attention %q, %k, %k sinks(%sinks : tensor<2xf32>) scale = 1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x2x64xbf16>, tensor<2x16x2x64xbf16> -> tensor<2x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c15_zero(%q: tensor<2x16x4x64xbf16>) {
+  // expected-error @below {{expected cap to be finite and positive, but got 0.000000e+00 : f32}}
+  %0 = fp8.attention %q, %q, %q scale = 1.0 cap = 0.0 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c15_negative(%q: tensor<2x16x4x64xbf16>) {
+  // expected-error @below {{expected cap to be finite and positive, but got -1.000000e+00 : f32}}
+  %0 = fp8.attention %q, %q, %q scale = 1.0 cap = -1.0 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c15_infinite(%q: tensor<2x16x4x64xbf16>) {
+  // expected-error @below {{expected cap to be finite and positive, but got 0x7F800000 : f32}}
+  %0 = fp8.attention %q, %q, %q scale = 1.0 cap = 0x7F800000 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
+  return
+}

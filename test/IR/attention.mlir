@@ -55,3 +55,11 @@ func.func @keys(%q: tensor<2x?x4x64xf16>, %starts: tensor<2xi32>, %ranges: tenso
       : tensor<2x?x4x64xf16>, tensor<2x?x4x64xf16>, tensor<2x?x4x64xf16> -> tensor<2x?x4x64xf16>
   return %0 : tensor<2x?x4x64xf16>
 }
+
+// CHECK-LABEL: @capped
+// CHECK: mask(%{{.*}} : tensor<16xf32>) scale = 1.000000e+00 cap = 3.000000e+01 window = [*, 0] :
+func.func @capped(%q: tensor<2x16x4x64xf16>, %mask: tensor<16xf32>) -> tensor<2x16x4x64xf16> {
+  %0 = fp8.attention %q, %q, %q mask(%mask : tensor<16xf32>) scale = 1.0 cap = 30.0 window = [*, 0]
+      : tensor<2x16x4x64xf16>, tensor<2x16x4x64xf16>, tensor<2x16x4x64xf16> -> tensor<2x16x4x64xf16>
+  return %0 : tensor<2x16x4x64xf16>
+}

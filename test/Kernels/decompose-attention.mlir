@@ -113,11 +113,55 @@ func.func @starts(%q: tensor<2x16x4x64xbf16>, %starts: tensor<2xi32>, %ranges: t
 
 // -----
 
-// REMARK: remark: no kernel: expected no mask, or one of i1 for each batch, query and key, but got one of tensor<16x16xf32>; computed as two products and a softmax
-// SM90-LABEL: @mask
-// SM90-NOT: fp8.attention
-func.func @mask(%q: tensor<1x16x4x64xbf16>, %mask: tensor<16x16xf32>) -> tensor<1x16x4x64xbf16> {
-  %0 = fp8.attention %q, %q, %q mask(%mask : tensor<16x16xf32>) scale = 0.125
+// A cap comes before a mask; the kernel has both.
+
+// CHECK-LABEL: @capped
+// CHECK: %[[SCORES:.*]] = fp8.matmul
+// CHECK: linalg.generic {{.*}} ins(%[[SCORES]]
+// CHECK: arith.mulf
+// CHECK: %[[PART:.*]] = arith.divf %{{.*}}, %[[CAP:.*]] : f32
+// CHECK: %[[BENT:.*]] = math.tanh %[[PART]]
+// CHECK: %[[SCORE:.*]] = arith.mulf %[[BENT]], %[[CAP]]
+// CHECK: arith.addf %[[SCORE]]
+// SM90-LABEL: @capped
+// SM90: fp8.attention
+func.func @capped(%q: tensor<1x16x4x64xbf16>, %mask: tensor<16x16xf32>) -> tensor<1x16x4x64xbf16> {
+  %0 = fp8.attention %q, %q, %q mask(%mask : tensor<16x16xf32>) scale = 0.125 cap = 30.0
       : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
   return %0 : tensor<1x16x4x64xbf16>
+}
+
+// -----
+
+// REMARK: remark: no kernel: expected queries of 8 or 16 bits, but got f32; computed as two products and a softmax
+// SM90-LABEL: @wide
+// SM90-NOT: fp8.attention
+func.func @wide(%q: tensor<1x16x4x64xf32>, %mask: tensor<16x16xf32>) -> tensor<1x16x4x64xf32> {
+  %0 = fp8.attention %q, %q, %q mask(%mask : tensor<16x16xf32>) scale = 0.125
+      : tensor<1x16x4x64xf32>, tensor<1x16x4x64xf32>, tensor<1x16x4x64xf32> -> tensor<1x16x4x64xf32>
+  return %0 : tensor<1x16x4x64xf32>
+}
+
+// -----
+
+// Gradients: of what a score bends, and of keys in ranges.
+
+!q = tensor<1x16x4x64xbf16>
+!r = tensor<1x4x16xf32>
+!n = tensor<1x16x2xi32>
+// CHECK-LABEL: @gradients
+// CHECK-SAME: %[[RANGES:[a-z0-9]*]]: tensor<1x16x2xi32>
+// CHECK: math.tanh
+// CHECK: math.exp
+// CHECK: tensor.extract %[[RANGES]]
+// CHECK: tensor.extract %[[RANGES]]
+// CHECK: %[[BENT:.*]] = math.tanh
+// CHECK: %[[SQUARE:.*]] = arith.mulf %[[BENT]], %[[BENT]]
+// CHECK: arith.subf %{{.*}}, %[[SQUARE]]
+// SM90-LABEL: @gradients
+// SM90: fp8.attention_backward
+func.func @gradients(%q: !q, %r: !r, %ranges: !n) -> (!q, !q, !q) {
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %r, %r key_ranges(%ranges : !n) scale = 0.125 cap = 30.0
+      : !q, !q, !q, !q, !r, !r -> !q, !q, !q
+  return %0#0, %0#1, %0#2 : !q, !q, !q
 }

@@ -6,7 +6,7 @@
 // RUN: fp8-opt %s --fp8-pipeline="target=cpu to=fusion" --split-input-file | FileCheck %s --check-prefix=OFF
 
 // QUIET-NOT: {{.}}
-// PIPELINE-COUNT-6: fp8.attention
+// PIPELINE-COUNT-8: fp8.attention
 // OFF-NOT: fp8.attention
 
 // Heads of batches that are one dimension from the start are heads.
@@ -745,11 +745,70 @@ func.func @jax_window(%arg0: tensor<2x64x4x64xbf16>, %arg1: tensor<2x64x4x64xbf1
 
 // -----
 
-// A mask of i1 for all heads, of few queries.
+// As Gemma 2 has it.
+
+// CHECK-LABEL: @soft_capped
+// CHECK: fp8.attention {{.*}} scale = 3.750000e+00 cap = 3.000000e+01 {{.*}}layout = bhsd
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+func.func @soft_capped(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>) -> (tensor<4x32x64xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x32x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %factors = arith.constant dense<0.125> : tensor<4x32x48xf32>
+  %s = arith.mulf %product, %factors : tensor<4x32x48xf32>
+  %masked = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) {
+  ^bb0(%score: f32, %unused: f32):
+    %bend = math.tanh %score : f32
+    %cap = arith.constant 30.0 : f32
+    %capped = arith.mulf %bend, %cap : f32
+    linalg.yield %capped : f32
+  } -> tensor<4x32x48xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %shares = arith.truncf %p : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
+  %oe = tensor.empty() : tensor<4x32x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
+  return %r : tensor<4x32x64xbf16>
+}
+
+// -----
+
+// A mask that is added.
+
+// CHECK-LABEL: @added_mask
+// CHECK: fp8.attention {{.*}} mask({{.*}} : tensor<1x4x32x48xf32>) scale = 1.250000e-01
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+func.func @added_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>, %mask: tensor<4x32x48xf32>) -> (tensor<4x32x64xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x32x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %factors = arith.constant dense<0.125> : tensor<4x32x48xf32>
+  %s = arith.mulf %product, %factors : tensor<4x32x48xf32>
+  %masked = arith.addf %s, %mask : tensor<4x32x48xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %shares = arith.truncf %p : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
+  %oe = tensor.empty() : tensor<4x32x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
+  return %r : tensor<4x32x64xbf16>
+}
+
+// -----
+
+// One for all heads, of i1.
 
 // CHECK-LABEL: @bool_mask
 // CHECK: fp8.attention {{.*}} mask({{.*}} : tensor<1x1x32x48xi1>) scale = 1.250000e-01
-// CHECK-NOT: linalg.batch_matmul
 #q = affine_map<(b, m, n, k) -> (b, m, k)>
 #k = affine_map<(b, m, n, k) -> (b, n, k)>
 #s = affine_map<(b, m, n, k) -> (b, m, n)>

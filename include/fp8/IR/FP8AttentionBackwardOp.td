@@ -33,6 +33,10 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
     their values: they go straight through a quantization. A query to which no
     key is visible has an lse of -inf, and a gradient of 0.
 
+    With `cap = c` scores are those of `fp8.attention` with it, t[i, j] is
+    tanh(s[i, j] / c) before that, and g[i, j] has one more factor,
+    T(1 - t[i, j]^2). `key_ranges` are those of `fp8.attention`, too.
+
     With `order = deterministic`, the default, results have the same bits in
     every run: dQ adds up tiles of keys in the order of these, beginning with
     zero and rounding to f32 each time. How many keys a tile has, and how they
@@ -51,7 +55,9 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
     - (C5) `window` has two entries, each at least 0 or `*`;
     - (C6) `lse` and `delta` are `B x H x Sq`, f32;
     - (C7) dQ, dK and dV have the shapes of Q, K and V, and the element type of
-      `grad`; operands in high precision have it, too.
+      `grad`; operands in high precision have it, too;
+    - (C8) `key_ranges` is `B x Sq x 2`, i32;
+    - (C9) `cap` is finite and positive.
 
     Example:
 
@@ -68,7 +74,9 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
   let arguments = (ins FP8_Tensor:$grad, FP8_MatmulOperand:$q,
                        FP8_MatmulOperand:$k, FP8_MatmulOperand:$v,
                        FP8_F32Tensor:$lse, FP8_F32Tensor:$delta,
+                       Optional<3DTensorOf<[I32]>>:$key_ranges,
                        F32Attr:$softmax_scale,
+                       OptionalAttr<F32Attr>:$cap,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
                        DefaultValuedAttr<FP8_AttentionLayoutAttr,
@@ -77,7 +85,8 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
   let results = (outs FP8_Tensor:$dq, FP8_Tensor:$dk, FP8_Tensor:$dv);
   let assemblyFormat = [{
     $grad `,` $q `,` $k `,` $v `,` $lse `,` $delta
-    `scale` `=` $softmax_scale custom<Window>($window)
+    (`key_ranges` `(` $key_ranges^ `:` type($key_ranges) `)`)?
+    `scale` `=` $softmax_scale (`cap` `=` $cap^)? custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     custom<SumOrder>($any_order) attr-dict
     `:` type($grad) `,` type($q) `,` type($k) `,` type($v) `,` type($lse) `,`

@@ -60,6 +60,10 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     it takes part in m and in l. A query to which no other key is visible has the
     result 0 and an lse of `sinks[h]`.
 
+    With `cap = c` scores bend towards c and -c before a mask is added to them:
+    c * tanh(s / c) takes the place of s. Those of a GPU are within 2^-20 * c of
+    that.
+
     `accumulate = promote` (the default for 8 bits) adds the product of P and V
     of each tile of keys to an f32; `fast` leaves it to the tensor core's own
     accumulator. The products of Q and K are one chain of the tensor core's,
@@ -85,7 +89,8 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
       and factors of K and V are of the tensor;
     - (C12) `key_starts` is `B`, i32;
     - (C13) `key_ranges` is `B x Sq x 2`, i32;
-    - (C14) `sinks` is `H`, f32.
+    - (C14) `sinks` is `H`, f32;
+    - (C15) `cap` is finite and positive.
 
     Example:
 
@@ -103,6 +108,7 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<3DTensorOf<[I32]>>:$key_ranges,
                        Optional<1DTensorOf<[F32]>>:$sinks,
                        F32Attr:$softmax_scale,
+                       OptionalAttr<F32Attr>:$cap,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
                        DefaultValuedAttr<FP8_AttentionLayoutAttr,
@@ -117,7 +123,7 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     (`key_starts` `(` $key_starts^ `:` type($key_starts) `)`)?
     (`key_ranges` `(` $key_ranges^ `:` type($key_ranges) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
-    `scale` `=` $softmax_scale custom<Window>($window)
+    `scale` `=` $softmax_scale (`cap` `=` $cap^)? custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     (`accumulate` `=` `` $accumulate^)? (`p_scale` `=` $p_scale^)? attr-dict
     `:` type($q) `,` type($k) `,` type($v) `->` type($output) (`,` type($lse)^)?

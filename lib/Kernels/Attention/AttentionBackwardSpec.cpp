@@ -16,6 +16,8 @@ std::string AttentionBackwardSpec::describe() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   describeShape(os);
+  if (hasKeyRanges)
+    os << " ranges";
   os << " grad " << grad;
   if (!isDeterministic)
     os << " any order";
@@ -66,5 +68,8 @@ AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
         scaled && !scaled.isPerTensor())
       return fail("expected a factor for the tensor, but got {0}", scaled);
   spec.scale = op.getSoftmaxScale().convertToFloat();
+  if (std::optional<APFloat> cap = op.getCap())
+    spec.cap = cap->convertToFloat();
+  spec.hasKeyRanges = op.getKeyRanges() != nullptr;
   return spec;
 }

@@ -51,6 +51,8 @@ bool AttentionMatcher::isRoundedToFewBits(Element *element) {
 LogicalResult AttentionMatcher::matchCondition(Element *condition,
                                                bool isVisible,
                                                Element *hidden) {
+  if (pattern.cap)
+    return fail("expected a mask of scores with their cap, but got one before");
   std::optional<double> score = trace->getNumber(hidden);
   // As the softmax sees it: factors behind it are known by now. What is added
   // may be far below what 32 bits hold once it is.
@@ -102,12 +104,25 @@ LogicalResult AttentionMatcher::matchMask(Element *mask) {
                 mask->op ? mask->op->getName().getStringRef() : "a constant");
   if (pattern.mask)
     return fail("expected one mask, but got several");
+  if (pattern.cap)
+    return fail("expected a mask of scores with their cap, but got one before");
   if (pattern.scale != 1)
     return fail(
         "expected a mask to be added to scaled scores, but got a factor "
         "of {0} after it",
         pattern.scale);
   pattern.mask = {mask->tensor, mask->place};
+  return success();
+}
+
+LogicalResult AttentionMatcher::matchCap() {
+  if (pattern.cap)
+    return fail("expected one cap of scores, but got several");
+  if (!(pattern.scale > 0) || !std::isfinite(static_cast<float>(pattern.scale)))
+    return fail("expected a positive cap of scores, but got {0}",
+                pattern.scale);
+  // Factors before it are of the score as a part of the cap.
+  pattern.cap = pattern.scale;
   return success();
 }
 
@@ -139,6 +154,10 @@ LogicalResult AttentionMatcher::matchStep(Element *step, Element *&next) {
       return matchCondition(step->operands[0], isFirst,
                             step->operands[isFirst ? 2 : 1]);
     }
+  }
+  if (isOp<math::TanhOp>(step)) {
+    next = step->operands[0];
+    return matchCap();
   }
   return fail("expected scores that are scaled and masked, but got {0} of them",
               step->op ? step->op->getName().getStringRef() : "a constant");

@@ -49,6 +49,8 @@ private:
   LogicalResult matchScores(Element *scores);
   /// One step of that, whose operand is `next`.
   LogicalResult matchStep(Element *step, Element *&next);
+  /// A hyperbolic tangent: what it is multiplied by is a cap.
+  LogicalResult matchCap();
   LogicalResult matchMask(Element *mask);
   /// `chosen` where `condition` holds for what `isVisible` says, else hidden.
   LogicalResult matchCondition(Element *condition, bool isVisible,

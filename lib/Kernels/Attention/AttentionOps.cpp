@@ -27,6 +27,31 @@ static SmallVector<Value> castAll(Operation *operation, OpBuilder &b,
   return results;
 }
 
+/// The mask, with four dimensions.
+static Value getMask(AttentionOp op, OpBuilder &b) {
+  Value mask = op.getMask();
+  auto type = cast<RankedTensorType>(mask.getType());
+  int64_t missing = 4 - type.getRank();
+  if (missing == 0)
+    return mask;
+  Location loc = op.getLoc();
+  SmallVector<int64_t> shape(missing, 1);
+  llvm::append_range(shape, type.getShape());
+  SmallVector<OpFoldResult> sizes(missing, b.getIndexAttr(1));
+  llvm::append_range(sizes, tensor::getMixedSizes(b, loc, mask));
+  SmallVector<ReassociationIndices> parts;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    ReassociationIndices &part = parts.emplace_back();
+    if (dim == 0)
+      for (int64_t added = 0; added < missing; ++added)
+        part.push_back(added);
+    part.push_back(missing + dim);
+  }
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), mask, parts,
+      sizes);
+}
+
 namespace {
 struct AttentionKernel
     : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
@@ -41,7 +66,7 @@ struct AttentionKernel
   }
 
   /// Codes, or numbers, of Q, K and V, then the factors of these, and what
-  /// says which keys there are, and sinks.
+  /// says which keys there are, sinks and the mask.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionOp>(operation);
     Location loc = op.getLoc();
@@ -66,10 +91,11 @@ struct AttentionKernel
       operands.ins.push_back(lengths);
     if (Value pages = op.getPageTable())
       operands.ins.push_back(pages);
-    for (Value numbers :
-         {op.getKeyStarts(), op.getKeyRanges(), op.getMask(), op.getSinks()})
+    for (Value numbers : {op.getKeyStarts(), op.getKeyRanges(), op.getSinks()})
       if (numbers)
         operands.ins.push_back(numbers);
+    if (op.getMask())
+      operands.ins.push_back(getMask(op, b));
     operands.outs.push_back(tensor::EmptyOp::create(
         b, loc, sizes, op.getOutput().getType().getElementType()));
     if (op.getLse())
@@ -97,8 +123,8 @@ struct AttentionBackwardKernel
         std::make_unique<AttentionBackwardSpec>(std::move(*spec)));
   }
 
-  /// The gradient, codes or numbers of Q, K and V, their factors, and what is
-  /// known of rows.
+  /// The gradient, codes or numbers of Q, K and V, their factors, what is known
+  /// of rows, and their ranges of keys.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionBackwardOp>(operation);
     Location loc = op.getLoc();
@@ -123,6 +149,8 @@ struct AttentionBackwardKernel
     llvm::append_range(operands.ins, factors);
     operands.ins.push_back(op.getLse());
     operands.ins.push_back(op.getDelta());
+    if (Value ranges = op.getKeyRanges())
+      operands.ins.push_back(ranges);
     return operands;
   }
 

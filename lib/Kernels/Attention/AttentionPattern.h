@@ -28,6 +28,8 @@ struct AttentionPattern {
   /// Digits of the dimensions that `fp8.attention` has.
   Digits batch, heads, headsOfK, queries, keys, columns, columnsOfV;
   double scale = 1;
+  /// What scores bend towards.
+  std::optional<double> cap;
   /// Limits of j - i for keys j that query i sees.
   std::optional<int64_t> first, last;
   /// Whether the program rounds shares before their product with V.

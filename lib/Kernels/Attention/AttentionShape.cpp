@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionShape.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -36,4 +37,6 @@ void AttentionShape::describeShape(llvm::raw_ostream &os) const {
     print(right);
     os << ']' << (bottomRight ? "br" : "");
   }
+  if (cap)
+    os << " cap" << llvm::format("%g", *cap);
 }

@@ -31,6 +31,10 @@ struct AttentionShape : KernelSpec {
   /// Whether Q, K and V have factors.
   bool isScaled = false;
   float scale;
+  /// What scores bend towards.
+  std::optional<float> cap;
+  /// Whether queries have ranges of keys.
+  bool hasKeyRanges = false;
 
   bool isCausal() const { return right && *right == 0 && !left; }
   int64_t getSequenceDim() const {
@@ -40,7 +44,7 @@ struct AttentionShape : KernelSpec {
   bool hasKnownExtents() const override;
 
 protected:
-  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0]".
+  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] cap30".
   void describeShape(llvm::raw_ostream &os) const;
 };
 

@@ -25,8 +25,14 @@ std::string AttentionSpec::describe() const {
     os << " ranges";
   if (hasSinks)
     os << " sinks";
-  if (hasMask)
+  if (mask) {
     os << " mask";
+    for (auto [isShared, name] :
+         llvm::zip_equal(isMaskShared, StringRef("bhqk")))
+      if (!isShared)
+        os << name;
+    os << '_' << mask;
+  }
   if (pageSize)
     os << " page" << pageSize;
   os << ' ' << stringifyAccumulate(accumulate);
@@ -42,18 +48,6 @@ std::optional<int64_t> AttentionSpec::getHeadsOfFewQueries() const {
   if (queries < 1 || queries * together > kRows)
     return std::nullopt;
   return together;
-}
-
-/// Whether a mask is of i1, one for all heads, and broadcast in no other way.
-static bool isOfBatchesAndQueries(RankedTensorType mask,
-                                  const AttentionSpec &spec) {
-  ArrayRef<int64_t> shape = mask.getShape();
-  auto isWhole = [](int64_t extent, int64_t whole) {
-    return extent != 1 || whole == 1;
-  };
-  return mask.getElementType().isInteger(1) && shape.size() == 4 &&
-         isWhole(shape[0], spec.batch) && shape[1] == 1 &&
-         isWhole(shape[2], spec.queries) && isWhole(shape[3], spec.keys);
 }
 
 FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
@@ -104,24 +98,22 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
     if (auto scaled = dyn_cast<ScaledType>(operand.getType()))
       isOfHeads = !scaled.isPerTensor();
   spec.hasLse = op.getLse() != nullptr;
+  if (Value mask = op.getMask()) {
+    auto type = cast<RankedTensorType>(mask.getType());
+    spec.mask = type.getElementType();
+    int64_t missing = 4 - type.getRank();
+    for (int64_t dim = 0; dim < 4; ++dim)
+      spec.isMaskShared[dim] =
+          dim < missing || type.getDimSize(dim - missing) == 1;
+  }
   spec.hasKeyLengths = op.getKeyLengths() != nullptr;
   spec.hasKeyStarts = op.getKeyStarts() != nullptr;
   spec.hasKeyRanges = op.getKeyRanges() != nullptr;
   spec.hasSinks = op.getSinks() != nullptr;
-  spec.hasMask = op.getMask() != nullptr;
-  if (spec.hasMask) {
-    auto type = cast<RankedTensorType>(op.getMask().getType());
-    if (!isOfBatchesAndQueries(type, spec))
-      return fail("expected no mask, or one of i1 for each batch, query and "
-                  "key, but got one of {0}",
-                  type);
-    if (!spec.getHeadsOfFewQueries())
-      return fail("expected no mask, or few queries with one, of which their "
-                  "number is known, but got {0}",
-                  op.getQ().getType());
-  }
   spec.pageSize = op.getPageTable() ? op.getPageSize() : 0;
   spec.scale = op.getSoftmaxScale().convertToFloat();
+  if (std::optional<APFloat> cap = op.getCap())
+    spec.cap = cap->convertToFloat();
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();
   return spec;

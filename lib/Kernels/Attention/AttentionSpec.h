@@ -26,13 +26,13 @@ struct AttentionSpec : AttentionShape {
   /// Whether Q, K and V have factors for each head.
   bool hasHeadFactors[3] = {};
   bool hasLse = false;
-  /// Whether batches have numbers of keys of their own, and first keys, queries
-  /// ranges of keys, and heads a score that is no key's.
-  bool hasKeyLengths = false, hasKeyStarts = false, hasKeyRanges = false;
-  bool hasSinks = false;
-  /// Whether a mask of i1 says of each batch and query, for all heads, which
-  /// keys are seen of those.
-  bool hasMask = false;
+  /// Whether batches have numbers of keys of their own, and first keys, and
+  /// heads a score that is no key's.
+  bool hasKeyLengths = false, hasKeyStarts = false, hasSinks = false;
+  /// The element type of a mask, null without one, and which of its four
+  /// dimensions (batches, heads, queries and keys) have one element for all.
+  Type mask;
+  bool isMaskShared[4] = {};
   /// Keys of a page, 0 where keys of a batch lie one after the other.
   int64_t pageSize = 0;
   float factorOfP;
@@ -42,6 +42,8 @@ struct AttentionSpec : AttentionShape {
   /// others see.
   bool hidesFirst() const { return left || hasKeyStarts || hasKeyRanges; }
   bool hidesLast() const { return right || hasKeyRanges; }
+  /// Whether a mask has numbers, which are added to scores.
+  bool hasAddedMask() const { return mask && !mask.isInteger(1); }
   /// Whether a batch's last tile may have anything behind its keys. Bulk copies
   /// fill with zeros what is behind all keys, but pages follow others, which
   /// may have keys before a batch's first.

@@ -43,6 +43,7 @@ private:
   /// Scores of visible keys, with the scale and the mask, else -inf.
   Value buildScores(Value q, Value k);
   Value addMask(Value score);
+  Value bend(Value score);
   /// A number (index) of a tensor.
   Value readNumber(Value numbers, ValueRange place);
   /// The number of keys (index) of this element's batch.
@@ -172,6 +173,17 @@ Value Decomposer::addMask(Value score) {
   return arith::AddFOp::create(b, loc, score, toF32(element));
 }
 
+/// The score of this element with the cap.
+Value Decomposer::bend(Value score) {
+  std::optional<APFloat> cap = op.getCap();
+  if (!cap)
+    return score;
+  Value most = f32(cap->convertToFloat());
+  Value bent =
+      math::TanhOp::create(b, loc, arith::DivFOp::create(b, loc, score, most));
+  return arith::MulFOp::create(b, loc, bent, most);
+}
+
 Value Decomposer::buildScores(Value q, Value k) {
   auto getShape = [](Value value) { return AttentionOp::getShapeOf(value); };
   SmallVector<int64_t> shape{getShape(q)[0], getShape(q)[1], getShape(k)[1]};
@@ -182,7 +194,7 @@ Value Decomposer::buildScores(Value q, Value k) {
   return map(products, b.getF32Type(), [&](ValueRange elements) -> Value {
     Value score = arith::MulFOp::create(
         b, loc, elements.front(), f32(op.getSoftmaxScale().convertToFloat()));
-    score = addMask(score);
+    score = addMask(bend(score));
     if (Value visible = isVisible())
       score = arith::SelectOp::create(b, loc, visible, score, f32(-kInfinity));
     return score;

@@ -48,6 +48,12 @@ private:
                  ArrayRef<AffineExpr> ofRhs);
   Value isVisible();
   Value round(Value value);
+  /// P, f32.
+  Value buildPowers(Value products, Value lse);
+  /// T(1 - tanh^2) of each score; null without a cap.
+  Value buildSlopes(Value products);
+  /// The hyperbolic tangent of a product as a part of the cap.
+  Value bend(Value product, float cap);
   /// A result of the element type of gradients, times `factor`.
   Value finish(Value sums, Type result, float factor);
 
@@ -189,7 +195,7 @@ Value BackwardDecomposer::getValues(Value operand) {
 }
 
 Value BackwardDecomposer::isVisible() {
-  if (!op.getLeft() && !op.getRight())
+  if (!op.getLeft() && !op.getRight() && !op.getKeyRanges())
     return {};
   // Scores' indices, whose dimensions are batch, head, group, query and key.
   Value own = linalg::IndexOp::create(b, loc, 3);
@@ -220,6 +226,15 @@ Value BackwardDecomposer::isVisible() {
   if (std::optional<int64_t> left = op.getLeft())
     limit(arith::CmpIPredicate::sge,
           arith::SubIOp::create(b, loc, own, index(*left)));
+  if (Value ranges = op.getKeyRanges())
+    for (auto [side, predicate] : {std::pair{0, arith::CmpIPredicate::sge},
+                                   std::pair{1, arith::CmpIPredicate::slt}}) {
+      SmallVector<Value> place{linalg::IndexOp::create(b, loc, 0),
+                               linalg::IndexOp::create(b, loc, 3), index(side)};
+      limit(predicate, arith::IndexCastOp::create(
+                           b, loc, b.getIndexType(),
+                           tensor::ExtractOp::create(b, loc, ranges, place)));
+    }
   return visible;
 }
 
@@ -268,21 +283,25 @@ Value BackwardDecomposer::finish(Value sums, Type result, float factor) {
              : tensor::CastOp::create(b, loc, type, found).getResult();
 }
 
-void BackwardDecomposer::decompose() {
-  SmallVector<AffineExpr> queries = ofQueries(), keys = ofKeys();
+Value BackwardDecomposer::bend(Value product, float cap) {
+  Value score = arith::MulFOp::create(
+      b, loc, product, f32(op.getSoftmaxScale().convertToFloat()));
+  return math::TanhOp::create(b, loc,
+                              arith::DivFOp::create(b, loc, score, f32(cap)));
+}
+
+Value BackwardDecomposer::buildPowers(Value products, Value lse) {
   SmallVector<AffineExpr> scores{batch, head, group, query, key};
   SmallVector<AffineExpr> rows{batch, head, group, query};
-  Value q = splitHeads(getValues(op.getQ()), op.getHeadDim());
-  Value grad = splitHeads(getValues(op.getGrad()), op.getHeadDim());
-  Value k = getValues(op.getK()), v = getValues(op.getV());
-  Value lse = splitHeads(op.getLse(), 1), delta = splitHeads(op.getDelta(), 1);
-  Value products = multiply(scores, q, queries, k, keys);
-  Value ofGrad = multiply(scores, grad, queries, v, keys);
   float scale = op.getSoftmaxScale().convertToFloat();
-  Value p = build(
+  return build(
       scores, {products, lse}, {scores, rows}, /*isSum=*/false,
       [&](ValueRange elements) -> Value {
         Value score = arith::MulFOp::create(b, loc, elements[0], f32(scale));
+        if (std::optional<APFloat> cap = op.getCap())
+          score = arith::MulFOp::create(
+              b, loc, bend(elements[0], cap->convertToFloat()),
+              f32(cap->convertToFloat()));
         Value power = math::ExpOp::create(
             b, loc, arith::SubFOp::create(b, loc, score, elements[1]));
         Value seesNone = arith::CmpFOp::create(
@@ -293,15 +312,52 @@ void BackwardDecomposer::decompose() {
           power = arith::SelectOp::create(b, loc, visible, power, f32(0.0f));
         return power;
       });
-  p = build(scores, {p}, {scores}, /*isSum=*/false,
-            [&](ValueRange elements) { return round(elements[0]); });
-  Value g = build(scores, {p, ofGrad, delta}, {scores, scores, rows},
-                  /*isSum=*/false, [&](ValueRange elements) -> Value {
+}
+
+Value BackwardDecomposer::buildSlopes(Value products) {
+  std::optional<APFloat> cap = op.getCap();
+  if (!cap)
+    return {};
+  SmallVector<AffineExpr> scores{batch, head, group, query, key};
+  return build(scores, {products}, {scores}, /*isSum=*/false,
+               [&](ValueRange elements) -> Value {
+                 Value bent = bend(elements[0], cap->convertToFloat());
+                 Value square = arith::MulFOp::create(b, loc, bent, bent);
+                 return round(arith::SubFOp::create(b, loc, f32(1.0f), square));
+               });
+}
+
+void BackwardDecomposer::decompose() {
+  SmallVector<AffineExpr> queries = ofQueries(), keys = ofKeys();
+  SmallVector<AffineExpr> scores{batch, head, group, query, key};
+  SmallVector<AffineExpr> rows{batch, head, group, query};
+  Value q = splitHeads(getValues(op.getQ()), op.getHeadDim());
+  Value grad = splitHeads(getValues(op.getGrad()), op.getHeadDim());
+  Value k = getValues(op.getK()), v = getValues(op.getV());
+  Value lse = splitHeads(op.getLse(), 1), delta = splitHeads(op.getDelta(), 1);
+  Value products = multiply(scores, q, queries, k, keys);
+  Value ofGrad = multiply(scores, grad, queries, v, keys);
+  Value p = build(scores, {buildPowers(products, lse)}, {scores},
+                  /*isSum=*/false,
+                  [&](ValueRange elements) { return round(elements[0]); });
+  SmallVector<Value> sources{p, ofGrad, delta};
+  SmallVector<ArrayRef<AffineExpr>> maps{scores, scores, rows};
+  if (Value slopes = buildSlopes(products)) {
+    sources.push_back(slopes);
+    maps.push_back(scores);
+  }
+  Value g = build(scores, sources, maps, /*isSum=*/false,
+                  [&](ValueRange elements) -> Value {
                     Value difference =
                         arith::SubFOp::create(b, loc, elements[1], elements[2]);
-                    return round(
-                        arith::MulFOp::create(b, loc, elements[0], difference));
+                    Value product =
+                        arith::MulFOp::create(b, loc, elements[0], difference);
+                    if (sources.size() == 4)
+                      product =
+                          arith::MulFOp::create(b, loc, product, elements[3]);
+                    return round(product);
                   });
+  float scale = op.getSoftmaxScale().convertToFloat();
   Value dq = finish(multiply(queries, g, scores, k, keys), op.getDq().getType(),
                     scale);
   Value dk = finish(multiply(keys, g, scores, q, queries), op.getDk().getType(),

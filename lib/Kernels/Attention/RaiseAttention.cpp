@@ -299,6 +299,8 @@ AttentionOp Raiser::build() {
       b, loc, type, /*lse=*/Type(), q, k, v, mask, /*key_lengths=*/Value(),
       /*page_table=*/Value(), /*key_starts=*/Value(), /*key_ranges=*/Value(),
       /*sinks=*/Value(), b.getF32FloatAttr(static_cast<float>(pattern.scale)),
+      pattern.cap ? b.getF32FloatAttr(static_cast<float>(*pattern.cap))
+                  : FloatAttr(),
       window, isBottomRight ? b.getUnitAttr() : UnitAttr(),
       AttentionLayoutAttr::get(b.getContext(), layout),
       /*accumulate=*/AccumulateAttr(), /*p_scale=*/FloatAttr());

@@ -56,10 +56,11 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
     add("key_starts", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
   if (spec.hasKeyRanges)
     add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
-  if (spec.hasMask)
-    add("mask", IntegerType::get(context, 1), 4, KernelAccess::Read, 1);
   if (spec.hasSinks)
     add("sinks", f32, 1, KernelAccess::Read, 4);
+  if (spec.mask)
+    add("mask", spec.mask, 4, KernelAccess::Read,
+        std::max<int64_t>(spec.mask.getIntOrFloatBitWidth() / 8, 1));
   add("output", spec.output, 4, KernelAccess::Write, 16);
   if (spec.hasLse)
     add("lse", f32, 3, KernelAccess::Write, 4);
@@ -134,13 +135,14 @@ static KernelSignature getSignature(MLIRContext *context,
     signature.addPointer("key_starts.ptr", "key_starts");
   if (spec.hasKeyRanges)
     signature.addPointer("key_ranges.ptr", "key_ranges");
-  if (spec.hasMask) {
-    signature.addPointer("mask.ptr", "mask");
-    for (int64_t dim : {0, 2})
-      signature.addStride("mask.stride" + Twine(dim), "mask", dim);
-  }
   if (spec.hasSinks)
     signature.addPointer("sinks.ptr", "sinks");
+  if (spec.mask) {
+    signature.addPointer("mask.ptr", "mask");
+    for (int64_t dim : {0, 1, 2})
+      if (!spec.isMaskShared[dim])
+        signature.addStride("mask.stride" + Twine(dim), "mask", dim);
+  }
   if (spec.hasLse)
     signature.addPointer("lse.ptr", "lse");
   signature.addValue("batch", batch, 32);

@@ -13,6 +13,11 @@
 //   S = K Q^T; P = exp2(S - lse); D = V dO^T; G = P (D - delta)
 //   dV += P dO; dK += G Q; dQ += G^T K
 //
+// With a cap, S is bent before its exponentials, and G has its slope as a
+// factor. With ranges of keys a block walks the queries from the first tile to
+// the last of which some see some of its keys; one in between of which none do
+// is a step that adds nothing.
+//
 // G goes through shared memory for dQ, which all blocks that see a query add
 // up in global memory, in f32 and as the registers of threads lie: one after
 // the other in the order of their keys, or as they come. The block that adds
@@ -47,6 +52,8 @@ getArguments(MLIRContext *context, const AttentionBackwardSpec &spec) {
       add(name, f32, 4, KernelAccess::Read, 4);
   for (StringRef name : {"lse", "delta"})
     add(name, f32, 3, KernelAccess::Read, 4);
+  if (spec.hasKeyRanges)
+    add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
   for (StringRef name : {"dq", "dk", "dv"})
     add(name, spec.grad, 4, KernelAccess::Write, 16);
   return arguments;
@@ -80,6 +87,8 @@ static KernelSignature getSignature(MLIRContext *context,
       signature.addPointer(name + ".ptr", name);
   for (StringRef name : {"lse", "delta", "dq"})
     signature.addPointer(name + ".ptr", name);
+  if (spec.hasKeyRanges)
+    signature.addPointer("key_ranges.ptr", "key_ranges");
   for (int64_t dim : {0, 1, 2})
     signature.addStride("dq.stride" + Twine(dim), "dq", dim);
   signature.addValue("batch", batch, 32);
@@ -161,6 +170,9 @@ static void buildBarriers(AttentionBackwardContext &kernel) {
     kernel.tiles.begin(b.uniform(
         b.load(b.offset(kernel.shared, b.i32(kernel.memory.offsetTicket)),
                b.getI32Type())));
+  if (kernel.spec.hasKeyRanges)
+    kernel.tiles.findTiles(
+        b.offset(kernel.shared, b.i32(kernel.memory.offsetFound)), kernel.warp);
 }
 
 static void buildBody(AttentionBackwardContext &kernel) {

@@ -34,6 +34,8 @@ SmallVector<Value> BackwardState::pack() const {
   for (RingPosition position : {at, scores, added})
     llvm::append_range(values, ArrayRef{position.stage, position.phase});
   llvm::append_range(values, ArrayRef{step.head, step.tile});
+  if (isSeen)
+    values.push_back(isSeen);
   return values;
 }
 
@@ -54,6 +56,8 @@ BackwardState BackwardState::unpack(ValueRange values) const {
   }
   SmallVector<Value> pair = take(2);
   state.step = {pair[0], pair[1]};
+  if (!values.empty())
+    state.isSeen = values.front();
   return state;
 }
 
@@ -78,6 +82,8 @@ BackwardConsumer::BackwardConsumer(const AttentionBackwardContext &kernel)
     exponentFactor =
         arith::MaxNumFOp::create(b, exponentFactor, b.f32(0x1p-126f));
   }
+  if (spec.cap)
+    cap.emplace(b, *spec.cap, exponentFactor);
   // Numbers of batches are less than 2^31.
   zero = b.shiftRight(kernel.getParam("batch"), 31);
 }
@@ -87,7 +93,7 @@ BackwardConsumer::BackwardConsumer(const AttentionBackwardContext &kernel)
 //===----------------------------------------------------------------------===//
 
 void BackwardConsumer::add(ArrayRef<Value> sums, BackwardStep step,
-                           RingPosition at) {
+                           Value isSeen, RingPosition at) {
   Ring ring = kernel.added;
   // Until the stage has been given back; in the order of sums also for this
   // block's turn, with which it is given.
@@ -97,13 +103,19 @@ void BackwardConsumer::add(ArrayRef<Value> sums, BackwardStep step,
   Value thread = renewInLoop(kernel.thread);
   Value place = kernel.getSums(tiles.getNumber(step), group, b.i32(0),
                                b.bitAnd(thread, 127));
-  for (size_t first = 0; first < sums.size(); first += 4) {
-    SmallVector<Value> operands{
-        b.offset(place, b.i64(static_cast<int64_t>(first) * 128 * 4))};
-    llvm::append_range(operands, sums.slice(first, 4));
-    b.ptx("red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};",
-          operands);
-  }
+  auto addAll = [&] {
+    for (size_t first = 0; first < sums.size(); first += 4) {
+      SmallVector<Value> operands{
+          b.offset(place, b.i64(static_cast<int64_t>(first) * 128 * 4))};
+      llvm::append_range(operands, sums.slice(first, 4));
+      b.ptx("red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};",
+            operands);
+    }
+  };
+  if (isSeen)
+    b.ifThen(b.equal(isSeen, 1), addAll);
+  else
+    addAll();
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   b.ifThen(b.equal(kernel.lane, 0), [&] {
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(),
@@ -175,10 +187,12 @@ BackwardState BackwardConsumer::begin() {
     codes.release(state.at.stage, kernel.lane);
     queries.waitFull(state.at);
   }
-  state.p = exponentiate(ofScores, state.step, state.at.stage);
+  SmallVector<Value> slopes;
+  state.p = exponentiate(ofScores, state.step, state.at.stage, slopes);
+  state.isSeen = findSeen(state.at.stage);
   SmallVector<Value> ofProducts =
       waitForAccumulators(b, /*pending=*/0, getRegisters(b, products));
-  state.g = differentiate(state.p, ofProducts, state.at.stage);
+  state.g = differentiate(state.p, slopes, ofProducts, state.at.stage);
   leave(state.g, state.scores.stage);
   announce(state.scores.stage);
   state.dk.assign(spec.headDim / 2, b.f32(0.0f));
@@ -225,20 +239,22 @@ BackwardState BackwardConsumer::next(BackwardState state) {
     codes.release(stage, kernel.lane);
     queries.waitFull(after.at);
   }
-  SmallVector<Value> p = exponentiate(ofScores, after.step, stage);
+  SmallVector<Value> slopes;
+  SmallVector<Value> p = exponentiate(ofScores, after.step, stage, slopes);
+  after.isSeen = findSeen(stage);
   // G of the other keys.
   scoresRing.waitEmpty(state.scores);
   NVVM::WgmmaFenceAlignedOp::create(b);
   Value dq = multiplyQueries(state.scores.stage);
   SmallVector<Value> ofProducts =
       waitForAccumulators(b, /*pending=*/1, getRegisters(b, products));
-  SmallVector<Value> g = differentiate(p, ofProducts, stage);
+  SmallVector<Value> g = differentiate(p, slopes, ofProducts, stage);
   leave(g, after.scores.stage);
   SmallVector<Value> part =
       waitForAccumulators(b, /*pending=*/0, getRegisters(b, dq));
   // Only now, as it says, too, that the stage before has been read.
   announce(after.scores.stage);
-  add(part, state.step, state.added);
+  add(part, state.step, state.isSeen, state.added);
   Ring added = kernel.added;
   after.added = added.advance(state.added);
   after.p = renew(p);
@@ -264,7 +280,7 @@ void BackwardConsumer::finish(BackwardState &state) {
   state.dk = SmallVector<Value>(
       all.drop_front(state.dv.size()).take_front(state.dk.size()));
   add(all.drop_front(state.dv.size() + state.dk.size()), state.step,
-      state.added);
+      state.isSeen, state.added);
 }
 
 void BackwardConsumer::build() {

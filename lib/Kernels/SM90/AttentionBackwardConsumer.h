@@ -11,6 +11,7 @@
 
 #include "../Blocks/Hazards.h"
 #include "AttentionBackwardContext.h"
+#include "AttentionScores.h"
 #include "Wgmma.h"
 
 namespace mlir::fp8::sm90 {
@@ -24,6 +25,8 @@ struct BackwardState {
   /// Where it was, in the rings of queries and of G.
   RingPosition at, scores;
   BackwardStep step;
+  /// With ranges, whether its queries see some of the keys (i32).
+  Value isSeen;
   /// Where the sums for dQ go next.
   RingPosition added;
 
@@ -62,13 +65,23 @@ private:
 
   /// Number `which` of the row of each accumulator's query.
   SmallVector<Value> loadRows(Value stage, int64_t which);
-  /// P.
+  /// P; `slopes` become those of a cap, rounded as P is.
   SmallVector<Value> exponentiate(ArrayRef<Value> scores, BackwardStep step,
-                                  Value stage);
+                                  Value stage, SmallVector<Value> &slopes);
+  SmallVector<Value> exponentiateBent(ArrayRef<Value> scores,
+                                      ArrayRef<Value> offsets,
+                                      SmallVector<Value> &slopes);
   SmallVector<Value> mask(ArrayRef<Value> scores, BackwardStep step);
-  /// G, from P as it was rounded: two copies of it would not fit.
-  SmallVector<Value> differentiate(ArrayRef<Value> p, ArrayRef<Value> products,
-                                   Value stage);
+  SmallVector<Value> maskByRanges(ArrayRef<Value> scores, Value stage);
+  /// The least and the largest ends of the ranges of a step's queries.
+  SmallVector<Value> loadEnds(Value stage);
+  /// `isSeen` of a step.
+  Value findSeen(Value stage);
+  /// Whether some of its keys are hidden from some of its queries (i1).
+  Value hides(BackwardStep step, Value stage);
+  /// G, from P and slopes as they were rounded: two copies would not fit.
+  SmallVector<Value> differentiate(ArrayRef<Value> p, ArrayRef<Value> slopes,
+                                   ArrayRef<Value> products, Value stage);
   /// First operands of the next step's products. ptxas does not let these be
   /// written while others are in flight (C7513): words that were made then are
   /// copied by an operation that it does not see through.
@@ -79,8 +92,9 @@ private:
 
   //===--- Results --------------------------------------------------------===//
 
-  /// Adds a step's part of dQ in global memory.
-  void add(ArrayRef<Value> sums, BackwardStep step, RingPosition at);
+  /// Adds a step's part of dQ in global memory, `isSeen` as the state's.
+  void add(ArrayRef<Value> sums, BackwardStep step, Value isSeen,
+           RingPosition at);
   void store(ArrayRef<Value> sums, Value factor, const SharedMatrix &matrix,
              int64_t offset, StringRef map);
 
@@ -103,6 +117,7 @@ private:
   Value ofK, ofV, ofWholeK, ofQ, ofQRows, ofGrad, ofGradRows, ofScores;
   /// What S is multiplied by to be an exponent of 2, and D by, null for 1.
   Value exponentFactor, factorOfV;
+  std::optional<Cap> cap;
   /// A zero that ptxas does not know.
   Value zero;
 };

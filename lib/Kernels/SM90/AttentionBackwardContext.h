@@ -55,12 +55,17 @@ struct AttentionBackwardContext {
                  Value stage) const {
     return b.add(b.mul(stage, llvm::alignTo(matrix.getBytes(), 1024)), offset);
   }
-  /// Number `which`, 0 for exponents and 1 for `delta`, of the first query of a
-  /// stage (a pointer).
+  /// Number `which` of the first query of a stage (a pointer): 0 for exponents,
+  /// 1 for `delta`, 2 for its range of keys.
   Value getRows(Value stage, int64_t which) const {
     return b.offset(shared,
                     b.add(b.mul(stage, memory.bytesOfRows),
-                          memory.offsetRows + which * memory.bytesOfRows / 2));
+                          memory.offsetRows + which * config.getTileQ() * 4));
+  }
+  /// The ends of the ranges of all of its queries.
+  Value getEnds(Value stage) const {
+    int64_t tileQ = config.getTileQ();
+    return b.offset(getRows(stage, 2), b.i32(tileQ * 2));
   }
   /// The factor of Q, K or V, null if it has none.
   Value getFactor(StringRef name) const {

@@ -35,11 +35,22 @@ public:
   void build();
 
 private:
+  /// Where queries see some of the keys: without ranges those of all steps do.
+  void ifSeen(BackwardKeys keys, llvm::function_ref<void()> body) {
+    if (spec.hasKeyRanges)
+      b.ifThen(tiles.sees(keys), body);
+    else
+      body();
+  }
   /// Counts this block at a tile that it has added to; whether all have (i1).
   Value arrive(Value number, Value last);
   void endAsTheyCome();
-  /// Lets those that multiply add, once all blocks before this one have.
-  void waitForTurn(BackwardStep step, RingPosition at);
+  /// Lets those that multiply add, once all blocks before this one have; the
+  /// keys of the step's queries may be known.
+  void waitForTurn(BackwardStep step, RingPosition at,
+                   std::optional<BackwardKeys> known = std::nullopt);
+  /// Counts this block, too, at a tile that those `before` it have added to.
+  void count(Value number, Value before, Value isLast);
   void endInOrder();
 
   /// The result's rows of a tile that all have added to, whose sums become
@@ -156,11 +167,11 @@ void BackwardEnder::storeTile(BackwardStep step, Value number) {
 void BackwardEnder::clearUnseen() {
   // Those that see no key, shared out to the blocks of their keys' head.
   Value end = tiles.tilesOfHead;
-  if (!spec.left && !spec.right)
+  if (!spec.left && !spec.right && !spec.hasKeyRanges)
     end = b.select(b.equal(tiles.keys, 0), end, b.i32(0));
   b.loop(tiles.number, end, tiles.numbers, ValueRange(),
          [&](Value tile, ValueRange) -> SmallVector<Value> {
-           b.ifThen(b.equal(tiles.countBlocks(tile), 0), [&] {
+           b.ifThen(b.equal(tiles.countBlocks(tiles.getKeysOf(tile)), 0), [&] {
              Value first = tiles.getFirst().head;
              b.loop(first, b.add(first, spec.heads / spec.headsOfK), b.i32(1),
                     ValueRange(),
@@ -198,10 +209,13 @@ void BackwardEnder::endAsTheyCome() {
     added.waitFull(full);
     fence();
     Value number = tiles.getNumber(step);
-    Value last = b.sub(tiles.countBlocks(step.tile), b.i32(1));
-    b.ifThen(arrive(number, last), [&] {
-      fence();
-      storeTile(step, number);
+    BackwardKeys keys = tiles.getKeysOf(step.tile);
+    Value last = b.sub(tiles.countBlocks(keys), b.i32(1));
+    ifSeen(keys, [&] {
+      b.ifThen(arrive(number, last), [&] {
+        fence();
+        storeTile(step, number);
+      });
     });
     NVVM::SyncWarpOp::create(b, b.i32(-1));
     added.release(full.stage, kernel.lane);
@@ -217,27 +231,41 @@ void BackwardEnder::endAsTheyCome() {
 // Sums in their order
 //===----------------------------------------------------------------------===//
 
-void BackwardEnder::waitForTurn(BackwardStep step, RingPosition at) {
+void BackwardEnder::waitForTurn(BackwardStep step, RingPosition at,
+                                std::optional<BackwardKeys> known) {
   Ring added = kernel.added;
   Value counter = getCounter(tiles.getNumber(step));
-  Value before = tiles.countBlocksBefore(step.tile);
-  b.ifThen(b.equal(kernel.lane, 0), [&] {
-    scf::WhileOp::create(
-        b, TypeRange(), ValueRange(),
-        [&](OpBuilder &, Location, ValueRange) {
-          auto count = LLVM::LoadOp::create(
-              b, b.getI32Type(), counter, /*alignment=*/4,
-              /*isVolatile=*/false, /*isNonTemporal=*/false,
-              /*isInvariant=*/false, /*isInvariantGroup=*/false,
-              LLVM::AtomicOrdering::acquire, "device");
-          scf::ConditionOp::create(
-              b, b.bitXor(b.equal(count, before), b.i1(true)), ValueRange());
-        },
-        [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
+  BackwardKeys keys = known ? *known : tiles.getKeysOf(step.tile);
+  Value before = tiles.countBlocksBefore(keys);
+  ifSeen(keys, [&] {
+    b.ifThen(b.equal(kernel.lane, 0), [&] {
+      scf::WhileOp::create(
+          b, TypeRange(), ValueRange(),
+          [&](OpBuilder &, Location, ValueRange) {
+            auto count = LLVM::LoadOp::create(
+                b, b.getI32Type(), counter, /*alignment=*/4,
+                /*isVolatile=*/false, /*isNonTemporal=*/false,
+                /*isInvariant=*/false, /*isInvariantGroup=*/false,
+                LLVM::AtomicOrdering::acquire, "device");
+            scf::ConditionOp::create(
+                b, b.bitXor(b.equal(count, before), b.i1(true)), ValueRange());
+          },
+          [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
+    });
   });
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   // Who waits for the stage knows then what the blocks before have added.
   added.release(at.stage, kernel.lane);
+}
+
+void BackwardEnder::count(Value number, Value before, Value isLast) {
+  // Zero with the last one: ready for the next launch. Nobody else counts at
+  // this tile until it is written.
+  Value count = b.select(isLast, b.i32(0), b.add(before, 1));
+  LLVM::StoreOp::create(b, count, getCounter(number), /*alignment=*/4,
+                        /*isVolatile=*/false, /*isNonTemporal=*/false,
+                        /*isInvariantGroup=*/false,
+                        LLVM::AtomicOrdering::monotonic, "device");
 }
 
 void BackwardEnder::endInOrder() {
@@ -250,38 +278,56 @@ void BackwardEnder::endInOrder() {
     }
     return std::make_pair(step, at);
   };
-  auto end = [&](Value i, BackwardStep step, RingPosition at) {
+  // Waits for the turn of the next step, if there is one (i1), and returns the
+  // keys of its queries: loaded once, and a step ahead, where they are ranges.
+  auto prepare = [&](Value isThere, BackwardStep step,
+                     RingPosition at) -> SmallVector<Value> {
+    if (!spec.hasKeyRanges) {
+      b.ifThen(isThere, [&] { waitForTurn(step, at); });
+      return {};
+    }
+    return b.choose(
+        isThere,
+        [&]() -> SmallVector<Value> {
+          BackwardKeys keys = tiles.getKeysOf(step.tile);
+          waitForTurn(step, at, keys);
+          return {keys.begin, keys.end};
+        },
+        [&]() -> SmallVector<Value> { return {b.i32(0), b.i32(0)}; });
+  };
+  auto end = [&](Value i, BackwardStep step, RingPosition at,
+                 ValueRange ranges) -> SmallVector<Value> {
     added.waitFull(at);
     Value number = tiles.getNumber(step);
-    Value before = tiles.countBlocksBefore(step.tile);
-    Value isLast = b.equal(b.add(before, 1), tiles.countBlocks(step.tile));
+    auto keys = [&] {
+      return ranges.empty() ? tiles.getKeysOf(step.tile)
+                            : BackwardKeys{ranges[0], ranges[1]};
+    };
+    Value before = tiles.countBlocksBefore(keys());
+    Value isLast = b.equal(b.add(before, 1), tiles.countBlocks(keys()));
     // Shows what the block's warps have added, too: they have said so.
     fence();
-    b.ifThen(b.equal(kernel.lane, 0), [&] {
-      // Zero with the last one: ready for the next launch. Nobody else counts
-      // at this tile until it is written.
-      Value count = b.select(isLast, b.i32(0), b.add(before, 1));
-      LLVM::StoreOp::create(b, count, getCounter(number), /*alignment=*/4,
-                            /*isVolatile=*/false, /*isNonTemporal=*/false,
-                            /*isInvariantGroup=*/false,
-                            LLVM::AtomicOrdering::monotonic, "device");
+    ifSeen(keys(), [&] {
+      b.ifThen(b.equal(kernel.lane, 0), [&] { count(number, before, isLast); });
     });
     auto [next, nextAt] = skip(step, at, enders);
-    b.ifThen(b.less(b.add(i, enders), tiles.steps),
-             [&, next = next, nextAt = nextAt] { waitForTurn(next, nextAt); });
-    b.ifThen(isLast, [&] { storeTile(step, number); });
-    return std::make_pair(next, nextAt);
+    SmallVector<Value> ofNext =
+        prepare(b.less(b.add(i, enders), tiles.steps), next, nextAt);
+    ifSeen(keys(), [&] { b.ifThen(isLast, [&] { storeTile(step, number); }); });
+    SmallVector<Value> carried{next.head, next.tile, nextAt.stage,
+                               nextAt.phase};
+    llvm::append_range(carried, ofNext);
+    return carried;
   };
   auto [first, firstAt] = skip(tiles.getFirst(), {b.i32(0), b.i32(0)}, part);
-  b.ifThen(
-      b.less(b.i32(part), tiles.steps),
-      [&, first = first, firstAt = firstAt] { waitForTurn(first, firstAt); });
-  b.loop(b.i32(part), tiles.steps, b.i32(enders),
-         {first.head, first.tile, firstAt.stage, firstAt.phase},
-         [&](Value i, ValueRange carried) -> SmallVector<Value> {
-           auto [next, at] =
-               end(i, {carried[0], carried[1]}, {carried[2], carried[3]});
-           return {next.head, next.tile, at.stage, at.phase};
+  SmallVector<Value> initial =
+      prepare(b.less(b.i32(part), tiles.steps), first, firstAt);
+  initial.insert(initial.begin(),
+                 {first.head, first.tile, firstAt.stage, firstAt.phase});
+  b.loop(b.i32(part), tiles.steps, b.i32(enders), initial,
+         [&](Value i, ValueRange carried) {
+           return end(i, {carried[0], carried[1]}, {carried[2], carried[3]},
+                      carried.drop_front(4));
          });
 }
 

@@ -75,14 +75,16 @@ AttentionBackwardMemory::get(const AttentionBackwardSpec &spec,
   memory.bytesOfSums = tileQ * dim * 4;
   offset += memory.bytesOfSums * memory.getEnders();
   memory.offsetRows = offset;
-  memory.bytesOfRows = 2 * tileQ * 4;
+  memory.bytesOfRows = 2 * tileQ * 4 + (spec.hasKeyRanges ? tileQ * 2 + 16 : 0);
   offset += memory.bytesOfRows * config.getStages();
   memory.offsetBarriers = offset;
   // Rings of K and V, of their codes, of queries and of their codes, of
   // gradients, scores and sums.
   int64_t barriers = 4 + 3 * config.getStages() + kScoreStages + kAddStages;
   memory.offsetTicket = offset + 16 * barriers;
-  memory.sharedBytes = memory.offsetTicket + (spec.isDeterministic ? 16 : 0);
+  memory.offsetFound = memory.offsetTicket + (spec.isDeterministic ? 16 : 0);
+  memory.sharedBytes =
+      memory.offsetFound + (spec.hasKeyRanges ? kWarps * 8 : 0);
   if (memory.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, memory.sharedBytes);

@@ -27,18 +27,25 @@ struct AttentionBackwardMemory {
   int64_t offsetQ, offsetK, offsetV, offsetGrad, offsetScores;
   int64_t offsetCodesOfQ = 0, offsetCodesOfK = 0, offsetCodesOfV = 0;
   /// A stage of these is two numbers (f32) of each query: the logarithm of its
-  /// sum as an exponent of 2, and `delta`, both negative.
+  /// sum as an exponent of 2, and `delta`, both negative. With ranges of keys
+  /// two bytes of each query follow, which of the block's keys is the first
+  /// that it sees and which is behind the last, and then four numbers (i32) of
+  /// all queries: the least first key and the largest last one, and the
+  /// reverse.
   int64_t offsetRows, bytesOfRows;
   /// Sums of a tile of dQ (f32), for each warp that ends tiles.
   int64_t offsetSums, bytesOfSums;
   int64_t offsetBarriers;
   /// The block's ticket (i32), where sums have an order.
   int64_t offsetTicket;
+  /// With ranges of keys, the tiles of queries that each warp has found.
+  int64_t offsetFound;
   int64_t sharedBytes;
 
   /// Warpgroups that multiply, each of 64 keys.
   static constexpr int64_t kConsumers = 2;
   static constexpr int64_t kThreads = 128 * (kConsumers + 1);
+  static constexpr int64_t kWarps = kThreads / 32;
   static constexpr int64_t kProducerRegisters = 40, kConsumerRegisters = 232;
   /// Stages of `scores`, and steps whose sums for dQ may be on their way.
   static constexpr int64_t kScoreStages = 2, kAddStages = 4;

@@ -35,6 +35,7 @@ private:
             int64_t offset, Value sequence, Value head);
   /// The numbers of a step's rows.
   void writeRows(BackwardStep step, Value stage);
+  void writeRanges(BackwardStep step, Value stage);
   /// Makes numbers of the codes at `from`; this is warp `part` (i32) of two.
   void convert(const SharedMatrix &codes, Value from, const SharedMatrix &to,
                Value place, Value part);
@@ -135,6 +136,51 @@ void BackwardProducer::writeRows(BackwardStep step, Value stage) {
     b.store(exponent, b.element(kernel.getRows(stage, 0), place, f32));
     b.store(delta, b.element(kernel.getRows(stage, 1), place, f32));
   }
+  if (spec.hasKeyRanges)
+    writeRanges(step, stage);
+}
+
+void BackwardProducer::writeRanges(BackwardStep step, Value stage) {
+  Type i32 = b.getI32Type();
+  Value ends[4];
+  auto combine = [&](int64_t i, Value value, bool isLargest) {
+    if (!ends[i])
+      ends[i] = value;
+    else if (isLargest)
+      ends[i] = b.createOrFold<arith::MaxSIOp>(ends[i], value);
+    else
+      ends[i] = b.createOrFold<arith::MinSIOp>(ends[i], value);
+  };
+  // Among the block's keys, of which there are less than 256.
+  auto getOwnKey = [&](Value key) {
+    Value own = b.sub(key, tiles.key);
+    own = b.createOrFold<arith::MaxSIOp>(own, b.i32(0));
+    return b.createOrFold<arith::MinSIOp>(own, b.i32(kernel.config.getTileK()));
+  };
+  for (int64_t first = 0; first < tileQ; first += 32) {
+    Value query = b.add(b.mul(step.tile, tileQ), b.add(kernel.lane, first));
+    auto [from, to] = tiles.loadRange(query);
+    Value both = arith::OrIOp::create(
+        b, getOwnKey(from), arith::ShLIOp::create(b, getOwnKey(to), b.i32(8)));
+    Type i16 = b.getI16Type();
+    b.store(arith::TruncIOp::create(b, i16, both),
+            b.element(kernel.getRows(stage, 2),
+                      b.widen(b.add(kernel.lane, first)), i16));
+    combine(0, from, /*isLargest=*/false);
+    combine(1, to, /*isLargest=*/true);
+    combine(2, from, /*isLargest=*/true);
+    combine(3, to, /*isLargest=*/false);
+  }
+  Value all = LLVM::UndefOp::create(b, VectorType::get({4}, i32));
+  for (auto [i, value] : llvm::enumerate(ends)) {
+    auto kind = i == 0 || i == 3 ? NVVM::ReduxKind::MIN : NVVM::ReduxKind::MAX;
+    Value reduced = NVVM::ReduxOp::create(b, i32, value, kind, b.i32(-1));
+    all = LLVM::InsertElementOp::create(b, all, reduced,
+                                        b.i32(static_cast<int64_t>(i)));
+  }
+  b.ifThen(b.equal(kernel.lane, 0), [&] {
+    LLVM::StoreOp::create(b, all, kernel.getEnds(stage), /*alignment=*/16);
+  });
 }
 
 SmallVector<Value> BackwardProducer::convertWord(Type type, Value word) {

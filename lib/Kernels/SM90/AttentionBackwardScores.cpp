@@ -11,9 +11,13 @@
 #include "AttentionProducts.h"
 #include "Softmax.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 //===----------------------------------------------------------------------===//
 // Products
@@ -143,21 +147,111 @@ SmallVector<Value> BackwardConsumer::mask(ArrayRef<Value> scores,
       .mask(scores, window);
 }
 
+SmallVector<Value> BackwardConsumer::loadEnds(Value stage) {
+  Value all = LLVM::LoadOp::create(b, VectorType::get({4}, b.getI32Type()),
+                                   kernel.getEnds(stage), /*alignment=*/16);
+  SmallVector<Value> ends;
+  for (int64_t i = 0; i < 4; ++i)
+    ends.push_back(LLVM::ExtractElementOp::create(b, all, b.i32(i)));
+  return ends;
+}
+
+Value BackwardConsumer::findSeen(Value stage) {
+  if (!spec.hasKeyRanges)
+    return {};
+  SmallVector<Value> ends = loadEnds(stage);
+  return b.select(tiles.sees({ends[0], ends[1]}), b.i32(1), b.i32(0));
+}
+
+Value BackwardConsumer::hides(BackwardStep step, Value stage) {
+  if (!spec.hasKeyRanges)
+    return tiles.hides(step);
+  SmallVector<Value> ends = loadEnds(stage);
+  auto isBefore = [&](Value lhs, Value rhs) {
+    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
+  };
+  return arith::OrIOp::create(
+      b, isBefore(tiles.key, ends[2]),
+      isBefore(ends[3], b.add(tiles.key, kernel.config.getTileK())));
+}
+
+SmallVector<Value> BackwardConsumer::maskByRanges(ArrayRef<Value> scores,
+                                                  Value stage) {
+  Value thread = launder(b, kernel.thread);
+  Value key = b.add(b.mul(b.shiftRight(thread, 5), 16),
+                    b.shiftRight(b.bitAnd(thread, 31), 2));
+  Value ranges =
+      b.offset(kernel.getRows(stage, 2), b.mul(b.bitAnd(thread, 3), 4));
+  Value keys[] = {key, b.add(key, 8)}, hidden = b.f32(-kInfinity);
+  SmallVector<Value> masked(scores);
+  // Two queries at a time have a byte for each end; a thread has two keys.
+  for (size_t i = 0; i < scores.size(); i += 4) {
+    int64_t column = Softmax::getColumn(static_cast<int64_t>(i));
+    Value both = b.load(b.offset(ranges, b.i32(column * 2)), b.getI32Type());
+    for (size_t j = 0; j < 4; ++j) {
+      auto get = [&](int64_t number) {
+        return b.bitAnd(b.shiftRight(both, number * 8), 0xff);
+      };
+      auto query = static_cast<int64_t>(j % 2);
+      Value isSeen =
+          b.bitAnd(b.less(keys[j / 2], get(2 * query + 1)),
+                   arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                         keys[j / 2], get(2 * query)));
+      masked[i + j] = b.select(isSeen, scores[i + j], hidden);
+    }
+  }
+  return masked;
+}
+
 SmallVector<Value> BackwardConsumer::exponentiate(ArrayRef<Value> scores,
                                                   BackwardStep step,
-                                                  Value stage) {
+                                                  Value stage,
+                                                  SmallVector<Value> &slopes) {
   SmallVector<Value> visible = b.choose(
-      tiles.hides(step), [&] { return mask(scores, step); },
+      hides(step, stage),
+      [&] {
+        return spec.hasKeyRanges ? maskByRanges(scores, stage)
+                                 : mask(scores, step);
+      },
       [&] { return SmallVector<Value>(scores); });
+  SmallVector<Value> offsets = loadRows(stage, 0);
+  if (cap)
+    return exponentiateBent(visible, offsets, slopes);
   SmallVector<Value> powers;
-  for (auto [score, offset] : llvm::zip_equal(visible, loadRows(stage, 0)))
+  for (auto [score, offset] : llvm::zip_equal(visible, offsets))
     powers.push_back(
         Softmax::exp2(b, LLVM::FMAOp::create(b, b.getF32Type(), score,
                                              exponentFactor, offset)));
   return packFragment(b, spec.grad, powers);
 }
 
+SmallVector<Value>
+BackwardConsumer::exponentiateBent(ArrayRef<Value> scores,
+                                   ArrayRef<Value> offsets,
+                                   SmallVector<Value> &slopes) {
+  SmallVector<Value> words;
+  // Some at a time, so that what becomes of them has their registers.
+  constexpr size_t kAtOnce = 8;
+  for (size_t first = 0; first < scores.size(); first += kAtOnce) {
+    SmallVector<Value> powers, parts;
+    for (size_t i = first; i < first + kAtOnce; ++i) {
+      Value share, bent = cap->bend(scores[i], &share);
+      parts.push_back(cap->getSlope(share));
+      Value power =
+          Softmax::exp2(b, arith::AddFOp::create(b, bent, offsets[i]));
+      // A cap is as far as a hidden score bends.
+      Value isHidden = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                             scores[i], b.f32(-kInfinity));
+      powers.push_back(b.select(isHidden, b.f32(0.0f), power));
+    }
+    llvm::append_range(words, packFragment(b, spec.grad, powers));
+    llvm::append_range(slopes, packFragment(b, spec.grad, parts));
+  }
+  return words;
+}
+
 SmallVector<Value> BackwardConsumer::differentiate(ArrayRef<Value> p,
+                                                   ArrayRef<Value> slopes,
                                                    ArrayRef<Value> products,
                                                    Value stage) {
   SmallVector<Value> grads;
@@ -170,6 +264,10 @@ SmallVector<Value> BackwardConsumer::differentiate(ArrayRef<Value> p,
             : arith::AddFOp::create(b, product, delta).getResult();
     grads.push_back(b.mulF(power, difference));
   }
+  if (cap)
+    for (auto [grad, slope] :
+         llvm::zip_equal(grads, unpackFragment(b, spec.grad, slopes)))
+      grad = b.mulF(grad, slope);
   return packFragment(b, spec.grad, grads);
 }
 

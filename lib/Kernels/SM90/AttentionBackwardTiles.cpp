@@ -26,7 +26,8 @@ AttentionBackwardTiles::AttentionBackwardTiles(
     KernelBuilder &b, const AttentionBackwardSpec &spec,
     AttentionConfigAttr config, const llvm::StringMap<Value> &params)
     : queries(params.lookup("queries")), keys(params.lookup("keys")), b(b),
-      spec(spec), batches(params.lookup("batch")), tileQ(config.getTileQ()),
+      spec(spec), batches(params.lookup("batch")),
+      keyRanges(params.lookup("key_ranges.ptr")), tileQ(config.getTileQ()),
       tileK(config.getTileK()) {}
 
 /// Queries, of all heads of a group: their sums of dQ, of 128 columns, and what
@@ -40,7 +41,7 @@ Value AttentionBackwardTiles::findHead(Value block) {
   // Causal, the first keys are those that most queries see: blocks begin with
   // them, so that all end together. Those that come before a block in the order
   // of sums begin before it.
-  if (spec.left || spec.right) {
+  if (spec.left || spec.right || spec.hasKeyRanges) {
     number = b.div(block, heads);
     return b.rem(block, heads);
   }
@@ -61,6 +62,8 @@ void AttentionBackwardTiles::begin(Value block) {
   key = b.mul(number, tileK);
   tilesOfHead = b.ceilDiv(queries, tileQ);
   diagonal = spec.bottomRight ? b.sub(keys, queries) : b.i32(0);
+  if (spec.hasKeyRanges)
+    return;
   // Queries from the first that sees the last of the keys or one before it to
   // the last that sees the first.
   Value from = b.i32(0), beyond = queries;
@@ -73,6 +76,10 @@ void AttentionBackwardTiles::begin(Value block) {
   Value seen = b.bitAnd(isBefore(b, from, beyond), isBefore(b, key, keys));
   first = b.select(seen, b.div(from, tileQ), b.i32(0));
   end = b.select(seen, b.ceilDiv(beyond, tileQ), b.i32(0));
+  setSteps();
+}
+
+void AttentionBackwardTiles::setSteps() {
   Value count = b.sub(end, first);
   steps = b.mul(count, spec.heads / spec.headsOfK);
   start = spec.isDeterministic
@@ -115,7 +122,45 @@ Value AttentionBackwardTiles::getNumber(BackwardStep step) const {
   return b.add(b.mul(head, tilesOfHead), step.tile);
 }
 
-std::pair<Value, Value> AttentionBackwardTiles::getKeysOf(Value tile) const {
+//===----------------------------------------------------------------------===//
+// Keys of queries
+//===----------------------------------------------------------------------===//
+
+BackwardKeys AttentionBackwardTiles::loadRange(Value query) const {
+  Value there = minSigned(b, query, b.sub(queries, b.i32(1)));
+  Value index = b.add(b.mul(b.widen(batch), b.widen(queries)), b.widen(there));
+  Value place = b.element(keyRanges, b.mul(index, 2), b.getI32Type());
+  Value from = b.loadConstant(place, b.getI32Type());
+  Value to = b.loadConstant(b.offset(place, b.i64(4)), b.getI32Type());
+  from = maxSigned(b, from, b.i32(0));
+  to = minSigned(b, to, keys);
+  Value own = b.add(query, diagonal);
+  if (spec.left)
+    from = maxSigned(b, from, b.sub(own, b.i32(*spec.left)));
+  if (spec.right)
+    to = minSigned(b, to, b.add(own, *spec.right + 1));
+  Value seesSome = b.bitAnd(isBefore(b, from, to), isBefore(b, query, queries));
+  return {b.select(seesSome, from, b.i32(kNone)),
+          b.select(seesSome, to, b.i32(0))};
+}
+
+BackwardKeys AttentionBackwardTiles::getRangeOf(Value tile) const {
+  Value lane = b.bitAnd(NVVM::ThreadIdXOp::create(b, b.getI32Type()), 31);
+  BackwardKeys all{b.i32(kNone), b.i32(0)};
+  for (int64_t row = 0; row < tileQ; row += 32) {
+    BackwardKeys own = loadRange(b.add(b.mul(tile, tileQ), b.add(lane, row)));
+    all = {minSigned(b, all.begin, own.begin), maxSigned(b, all.end, own.end)};
+  }
+  auto reduce = [&](Value value, NVVM::ReduxKind kind) -> Value {
+    return NVVM::ReduxOp::create(b, b.getI32Type(), value, kind, b.i32(-1));
+  };
+  return {reduce(all.begin, NVVM::ReduxKind::MIN),
+          reduce(all.end, NVVM::ReduxKind::MAX)};
+}
+
+BackwardKeys AttentionBackwardTiles::getKeysOf(Value tile) const {
+  if (spec.hasKeyRanges)
+    return getRangeOf(tile);
   Value first = b.mul(tile, tileQ);
   Value last = b.sub(b.min(b.add(first, tileQ), queries), b.i32(1));
   Value begin = b.i32(0), end = keys;
@@ -127,14 +172,51 @@ std::pair<Value, Value> AttentionBackwardTiles::getKeysOf(Value tile) const {
   return {begin, end};
 }
 
-Value AttentionBackwardTiles::countBlocks(Value tile) const {
-  auto [begin, end] = getKeysOf(tile);
+Value AttentionBackwardTiles::countBlocks(BackwardKeys ofTile) const {
+  auto [begin, end] = ofTile;
   Value count = b.sub(b.ceilDiv(end, tileK), b.div(begin, tileK));
   return b.select(isBefore(b, begin, end), count, b.i32(0));
 }
 
-Value AttentionBackwardTiles::countBlocksBefore(Value tile) const {
-  return b.sub(number, b.div(getKeysOf(tile).first, tileK));
+Value AttentionBackwardTiles::countBlocksBefore(BackwardKeys ofTile) const {
+  return b.sub(number, b.div(ofTile.begin, tileK));
+}
+
+Value AttentionBackwardTiles::sees(BackwardKeys ofTile) const {
+  return b.bitAnd(isBefore(b, ofTile.begin, b.add(key, tileK)),
+                  isBefore(b, key, ofTile.end));
+}
+
+void AttentionBackwardTiles::findTiles(Value found, Value warp) {
+  // Several at a time, whose ranges come from far.
+  constexpr int64_t kWarps = AttentionBackwardMemory::kWarps, kAtOnce = 4;
+  SmallVector<Value> own = b.loop(
+      warp, tilesOfHead, b.i32(kWarps * kAtOnce), {tilesOfHead, b.i32(0)},
+      [&](Value number, ValueRange carried) -> SmallVector<Value> {
+        Value first = carried[0], end = carried[1];
+        for (int64_t i = 0; i < kAtOnce; ++i) {
+          // One that is not there sees nothing.
+          Value tile = b.add(number, i * kWarps);
+          Value isSeen = sees(getRangeOf(tile));
+          first = b.min(first, b.select(isSeen, tile, tilesOfHead));
+          end = b.max(end, b.select(isSeen, b.add(tile, 1), b.i32(0)));
+        }
+        return {first, end};
+      });
+  Value mine = b.offset(found, b.mul(warp, 8));
+  b.store(own[0], mine);
+  b.store(own[1], b.offset(mine, b.i32(4)));
+  NVVM::BarrierOp::create(b);
+  first = own[0];
+  end = own[1];
+  for (int64_t other = 0; other < kWarps; ++other) {
+    Value theirs = b.offset(found, b.i32(other * 8));
+    first = b.min(first, b.load(theirs, b.getI32Type()));
+    end = b.max(end, b.load(b.offset(theirs, b.i32(4)), b.getI32Type()));
+  }
+  end = b.uniform(end);
+  first = b.min(b.uniform(first), end);
+  setSteps();
 }
 
 Value AttentionBackwardTiles::hides(BackwardStep step) const {

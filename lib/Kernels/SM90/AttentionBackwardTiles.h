@@ -15,6 +15,12 @@
 
 namespace mlir::fp8::sm90 {
 
+/// Keys that a tile of queries sees, from the first to behind the last; i32.
+/// With ranges, some in between may be seen by none.
+struct BackwardKeys {
+  Value begin, end;
+};
+
 /// A step of a block: a tile of queries of a head of Q; i32.
 struct BackwardStep {
   Value head, tile;
@@ -35,8 +41,12 @@ public:
   AttentionBackwardTiles(KernelBuilder &b, const AttentionBackwardSpec &spec,
                          AttentionConfigAttr config,
                          const llvm::StringMap<Value> &params);
-  /// What block `block` (i32) has: all others are for after it.
+  /// What block `block` (i32) has: all others are for after it, and, with
+  /// ranges of keys, after `findTiles`.
   void begin(Value block);
+  /// Looks at the ranges of all queries: all warps do, which tell each other
+  /// by `found`, in shared memory; this is `warp` (i32).
+  void findTiles(Value found, Value warp);
 
   Value batch, headOfK;
   /// The first key.
@@ -59,12 +69,21 @@ public:
   void forEachStep(Ring ring, int64_t phase, StepBody body) const;
   /// The number of a step's queries among all (i32).
   Value getNumber(BackwardStep step) const;
-  /// Blocks that see tile `tile` of queries (i32).
-  Value countBlocks(Value tile) const;
+  /// What tile `tile` (i32) of queries sees; with ranges the whole warp asks.
+  BackwardKeys getKeysOf(Value tile) const;
+  /// Blocks that see a tile of queries (i32).
+  Value countBlocks(BackwardKeys ofTile) const;
   /// How many blocks that see it have keys before this one's (i32), which does.
-  Value countBlocksBefore(Value tile) const;
+  Value countBlocksBefore(BackwardKeys ofTile) const;
+  /// Whether this block sees a tile of queries (i1). Without ranges it sees
+  /// those of all its steps.
+  Value sees(BackwardKeys ofTile) const;
+  /// The keys that query `query` (i32) sees, by its range and the window; none
+  /// are from `kNone` to 0.
+  BackwardKeys loadRange(Value query) const;
+  static constexpr int64_t kNone = int64_t(1) << 30;
   /// Whether some of the keys are not seen by some of the queries, or not there
-  /// (i1).
+  /// (i1); not for ranges.
   Value hides(BackwardStep step) const;
 
 private:
@@ -72,12 +91,13 @@ private:
   /// heads come in groups, so that what one block has added to dQ is in L2 when
   /// the next one adds to it.
   Value findHead(Value block);
-  /// The keys, from the first to behind the last, that a tile's queries see.
-  std::pair<Value, Value> getKeysOf(Value tile) const;
+  /// Steps, once there are `first` and `end`.
+  void setSteps();
+  BackwardKeys getRangeOf(Value tile) const;
 
   KernelBuilder &b;
   const AttentionBackwardSpec &spec;
-  Value batches;
+  Value batches, keyRanges;
   int64_t tileQ, tileK;
 };
 

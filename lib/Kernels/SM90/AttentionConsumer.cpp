@@ -19,8 +19,8 @@
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
-#include "AttentionMask.h"
 #include "AttentionParts.h"
+#include "AttentionScores.h"
 #include "AttentionStore.h"
 #include "Wgmma.h"
 #include "llvm/Support/MathExtras.h"
@@ -70,11 +70,10 @@ private:
   SmallVector<Value> pack(ArrayRef<Value> rounded);
   /// With the factors of a tile's scores.
   void setSoftmax(const AttentionTile &tile);
+  /// The rows that are this thread's, or the last ones, if there is a mask.
+  SmallVector<AttentionRow> getMaskedRows(const AttentionTile &tile);
   /// The keys of tile `number` that this thread's rows see.
   Softmax::Window getWindow(const AttentionTile &tile, Value number);
-  /// The scores of tile `number`, -inf where a row does not see a key.
-  SmallVector<Value> hideScores(const AttentionTile &tile, Value number,
-                                ArrayRef<Value> scores);
 
   /// Writes zeros over the last tile's values that a batch's own keys end
   /// before, and over the first tile's before these begin: they may be
@@ -125,6 +124,7 @@ private:
   const SharedMatrix &values;
   int64_t offsetOfValues;
   std::optional<Softmax> softmax;
+  std::optional<AttentionScores> capAndMask;
   AttentionStore store;
   /// In place of it for few queries.
   AttentionParts parts;
@@ -306,13 +306,6 @@ Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
   return window;
 }
 
-SmallVector<Value> AttentionConsumer::hideScores(const AttentionTile &tile,
-                                                 Value number,
-                                                 ArrayRef<Value> scores) {
-  SmallVector<Value> hidden = softmax->mask(scores, getWindow(tile, number));
-  return spec.hasMask ? hideByMask(kernel, tile, number, hidden) : hidden;
-}
-
 void AttentionConsumer::waitForTurn() {
   if (takesTurns())
     b.namedBarrier(b.add(group, kFirstTurn), 256);
@@ -381,7 +374,9 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
       b, /*pending=*/0, getRegisters(product, config.getTileK() / 2));
   ringOfK.release(k.stage, kernel.lane);
   state.k = ringOfK.advance(k);
-  scores = hideScores(tile, b.sub(tile.end, b.i32(1)), scores);
+  Value last = b.sub(tile.end, b.i32(1));
+  scores = capAndMask->apply(scores, last, /*isLast=*/true);
+  scores = softmax->mask(scores, getWindow(tile, last));
   if (spec.hasRestBehindKeys() && !memory.hasTransposedV())
     hideLastValues(tile, v);
   state.rows = softmax->getInitial();
@@ -434,8 +429,9 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   SmallVector<Value> scores = waitForAccumulators(
       b, /*pending=*/1, getRegisters(ofScores, config.getTileK() / 2));
   giveTurn(AttentionTurn::Scored);
+  scores = capAndMask->apply(scores, number, /*isLast=*/false);
   if (masked)
-    scores = hideScores(tile, number, scores);
+    scores = softmax->mask(scores, getWindow(tile, number));
   Value corrections[2];
   // The product with the last P is still under way.
   SmallVector<Value> powers =
@@ -468,11 +464,6 @@ State AttentionConsumer::walk(const AttentionTile &tile, State state) {
     state = State::unpack(final, state.sums.size(), state.p.size());
   };
   Value last = b.sub(tile.end, b.i32(1));
-  // A mask may hide keys of any tile.
-  if (spec.hasMask) {
-    walkTiles(last, tile.begin, /*masked=*/true);
-    return state;
-  }
   Value fullEnd = b.min(tile.fullEnd, last);
   Value fullBegin = b.min(tile.fullBegin, fullEnd);
   bool hidesLast = spec.hidesLast(), hidesFirst = spec.hidesFirst();
@@ -520,8 +511,27 @@ void AttentionConsumer::setSoftmax(const AttentionTile &tile) {
       break;
     }
   }
+  capAndMask.emplace(kernel, tile, factors, getMaskedRows(tile));
+  if (AttentionScores::makesExponents(spec))
+    factors[0] = factors[1] = b.f32(1.0f);
   softmax.emplace(b, factors, std::log2(spec.factorOfP),
                   config.getPolynomials());
+}
+
+SmallVector<AttentionRow>
+AttentionConsumer::getMaskedRows(const AttentionTile &tile) {
+  if (!spec.mask)
+    return {};
+  if (config.isForFewQueries())
+    return {parts.getOwnRow(tile, 0), parts.getOwnRow(tile, 1)};
+  SmallVector<AttentionRow> rows;
+  Value last = b.sub(kernel.tiles.getQueries(), b.i32(1));
+  Value first = b.add(b.mul(b.shiftRight(kernel.thread, 5), 16),
+                      b.shiftRight(kernel.lane, 2));
+  for (int64_t half : {0, 1})
+    rows.push_back({b.min(b.add(tile.query, b.add(first, 8 * half)), last),
+                    tile.head, Value()});
+  return rows;
 }
 
 void AttentionConsumer::build() {

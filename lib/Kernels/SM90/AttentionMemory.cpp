@@ -93,8 +93,6 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
     return fail("expected pages of a multiple of 8 keys that divides tile_k, "
                 "{0}, or that this divides, but got {1}",
                 tileK, page);
-  if (spec.hasMask && !config.isForFewQueries())
-    return fail("expected split_tiles with a mask, but got {0}", config);
   if (int64_t most = config.getQueriesOfTile();
       config.isForFewQueries() && (spec.queries < 1 || spec.queries > most))
     return fail("expected 1 to {0} queries, known when it is compiled, with "

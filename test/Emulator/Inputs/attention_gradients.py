@@ -36,21 +36,26 @@ class Gradients(Attention):
             types.append(scaled)
         rows = tensor((self.batch, self.heads, self.queries), "f32")
         arguments += [f"%lse: {rows}", f"%delta: {rows}"]
-        attributes = f"scale = {self.scale:e}"
+        attributes = f"scale = {self.scale:e}" + (f" cap = {self.cap:e}" if self.cap else "")
+        ranges = ""
+        if self.ranges:
+            kind = tensor((self.batch, self.queries, 2), "i32")
+            arguments.append(f"%ranges: {kind}")
+            ranges = f" key_ranges(%ranges : {kind})"
         if self.window:
             attributes += f" window = [{', '.join('*' if side is None else str(side) for side in self.window)}]"
         attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout} order = {self.order}"
         if self.config:
             attributes += f" {{fp8_gpu.config = #fp8_sm90.attention<{self.config}>}}"
         return (f"func.func @gradients({', '.join(arguments)}) -> ({', '.join(results)}) {{\n{made}"
-                f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
+                f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta{ranges} {attributes} : "
                 f"{', '.join([*types, rows, rows])} -> {', '.join(results)}\n"
                 f"  return %dq, %dk, %dv : {', '.join(results)}\n}}\n")
 
     def to_heads(self, x):
         return x.transpose(0, 2, 1, 3) if self.layout == "bshd" else x
 
-    def differentiate(self, grad, q, k, v, output, lse):
+    def differentiate(self, grad, q, k, v, output, lse, ranges=None):
         """The gradients by their definition, and delta."""
         grad, q, k, v, output = (self.to_heads(x) for x in (grad, q, k, v, output))
         group = self.heads // self.heads_of_k
@@ -61,11 +66,16 @@ class Gradients(Attention):
         visible = np.ones((self.queries, self.keys), bool)
         visible = visible & (True if left is None else key >= own - left)
         visible = visible & (True if right is None else key <= own + right)
-        scores = np.einsum("bhid,bhjd->bhij", q, k) * self.scale
+        if ranges is not None:
+            visible = visible & (key >= ranges[:, None, :, :1]) & (key < ranges[:, None, :, 1:])
+        scores, slope = np.einsum("bhid,bhjd->bhij", q, k) * self.scale, 1.0
+        if self.cap:
+            bent = np.tanh(scores / self.cap)
+            scores, slope = bent * self.cap, 1 - bent * bent
         with np.errstate(invalid="ignore"):
             p = np.where(visible, np.exp(scores - np.where(np.isneginf(lse), np.inf, lse)[..., None]), 0)
         delta = (grad * output).sum(-1)
-        ds = p * (np.einsum("bhid,bhjd->bhij", grad, v) - delta[..., None])
+        ds = p * (np.einsum("bhid,bhjd->bhij", grad, v) - delta[..., None]) * slope
         found = [np.einsum("bhij,bhjd->bhid", ds, k) * self.scale, np.einsum("bhij,bhid->bhjd", ds, q) * self.scale,
                  np.einsum("bhij,bhid->bhjd", p, grad)]
         for i in (1, 2):
@@ -76,12 +86,14 @@ class Gradients(Attention):
         arguments, values, others = self.make(rng)
         grad = rng.standard_normal(self.shape(self.queries, self.heads, self.dim_of_v)).astype(DTYPES[self.grad])
         output, lse = self.expect(*values, others)
-        expected, delta = self.differentiate(grad.astype(np.float64), *values, output, lse)
-        lse, delta = (np.ascontiguousarray(x, np.float32) for x in (lse, delta))
+        expected, delta = self.differentiate(grad.astype(np.float64), *values, output, lse, others[1])
+        given = [np.ascontiguousarray(x, np.float32) for x in (lse, delta)]
+        if self.ranges:
+            given.append(arguments.pop())
         program = fp8.compile(self.program(), target=target, cache=False)
-        found = program(grad, *arguments, lse, delta)
+        found = program(grad, *arguments, *given)
         # Workspaces are as they were: the next call has the same results.
-        again = program(grad, *arguments, lse, delta)
+        again = program(grad, *arguments, *given)
         for name, got, more, wanted in zip(("dq", "dk", "dv"), found, again, expected):
             if self.order == "deterministic":
                 assert np.asarray(got).tobytes() == np.asarray(more).tobytes(), (name, self.program())
