@@ -238,6 +238,7 @@ class Compiled(unittest.TestCase):
         ranges, sinks = make_ranges(1, 5, 7), make(4).requires_grad_()
         torch.library.opcheck(attention_ops.forward, (q, k, v, mask, None, None, *options, None, None))
         torch.library.opcheck(attention_ops.forward, (q, k, v, None, ranges, sinks, *options, "e4m3", "promote"))
+        torch.library.opcheck(attention_ops.forward, (q, k, v, None, None, None, *options, None, None, 2.0))
         # Its check of AOTAutograd sums up results, which codes have no sum for.
         torch.library.opcheck(attention_ops.saving, (q, k, v, None, None, None, *options, "e4m3", None), test_utils=(
             "test_schema", "test_autograd_registration", "test_faketensor"))
@@ -251,8 +252,8 @@ class Chosen(unittest.TestCase):
     """Fake tensors of a GPU stand for those that there are none of here."""
 
     def choose(self, queries=64, keys=64, window=(None, None), bottom_right=False, dtype=torch.bfloat16, heads_of_k=2,
-               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_80"):
-        rule = attention_backward.Rule(0.1, *window, bottom_right)
+               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_80", cap=None, ranges=False):
+        rule = attention_backward.Rule(0.1, *window, bottom_right, cap)
         asked = []
 
         def can_use(kernel, query, key, value, is_causal):
@@ -263,7 +264,7 @@ class Chosen(unittest.TestCase):
                 mock.patch.object(attention_backward, "get_default_target", lambda: target)):
             q, k, v = (torch.empty(2, *sizes, dtype=dtype, device="cuda") for sizes in (
                 (4, queries, columns), (heads_of_k, keys, columns), (heads_of_k, keys, dim_of_v)))
-            kernel, reason = attention_backward.choose(q, k, v, mask, rule)
+            kernel, reason = attention_backward.choose(q, k, v, mask, rule, ranges)
             self.assertTrue(reason)
             return kernel, asked
 
@@ -308,6 +309,13 @@ class Chosen(unittest.TestCase):
         for without in ({"target": "sm_100a"}, {"columns": 96, "dim_of_v": 96}, {"dim_of_v": 64}, {"dtype": torch.float32}):
             with self.subTest(**without):
                 self.assertNotEqual(self.choose(window=(16, 0), **{**ours, **without})[0], "fp8")
+
+    def test_nobody_else(self):
+        """PyTorch's have neither a cap of scores nor ranges of keys."""
+        for options in ({"cap": 30.0}, {"ranges": True}):
+            with self.subTest(**options):
+                self.assertEqual(self.choose(target="sm_90a", **options), ("fp8", []))
+                self.assertEqual(self.choose(**options), ("formula", []))
 
     def test_formula(self):
         for options in ({"mask": True}, {"dtype": torch.float32}, {"queries": 0}, {"allowed": ()},
@@ -361,17 +369,22 @@ class Ours(unittest.TestCase):
     """The program of our kernel, whose meaning a CPU computes."""
 
     def test_gradients(self):
-        rules = [attention_backward.Rule(0.2), attention_backward.Rule(0.125, None, 0), attention_backward.Rule(0.3, 7, 2, True)]
+        rules = [attention_backward.Rule(0.2), attention_backward.Rule(0.125, None, 0), attention_backward.Rule(0.3, 7, 2, True),
+                 attention_backward.Rule(0.2, None, 0, cap=0.7)]
+        first = torch.arange(19, dtype=torch.int32)
+        ranges = torch.stack([first, first * 2 - 3], -1).expand(2, -1, -1).contiguous()
         for dtype, tolerance in ((torch.bfloat16, 8e-3), (torch.float16, 2e-3)):
             for rule in rules:
-                for heads_first in (True, False):
-                    with self.subTest(dtype=dtype, rule=rule, heads_first=heads_first):
+                for heads_first, given_ranges in ((True, None), (False, None), (True, ranges), (False, ranges)):
+                    with self.subTest(dtype=dtype, rule=rule, heads_first=heads_first, ranges=given_ranges is not None):
                         q, k, v = make_operands(2, 19, 23, 4, 2, 64, None, dtype, heads_first)
                         dy = make(2, 4, 19, 64, seed=7, dtype=dtype)
-                        options = attention_ops.Options(True, *rule)
-                        y, lse = attention_ops.attend(q.detach(), k.detach(), v.detach(), attention_ops.Others(), options)
-                        found = attention_backward._run_ours(dy, q.detach(), k.detach(), v.detach(), y, lse, rule)
-                        expected = attention_backward.compute(dy, q.detach(), k.detach(), v.detach(), y, lse, None, None, rule)
+                        options = attention_ops.Options(True, *rule[:4], cap=rule.cap)
+                        others = attention_ops.Others(ranges=given_ranges)
+                        tensors = [x.detach() for x in (q, k, v)]
+                        y, lse = attention_ops.attend(*tensors, others, options)
+                        found = attention_backward._run_ours(dy, *tensors, y, lse, rule, given_ranges)
+                        expected = attention_backward.compute(dy, *tensors, y, lse, None, given_ranges, rule)
                         for x, given, wanted in zip(found, (q, k, v), expected):
                             self.assertEqual((x.shape, x.dtype), (given.shape, dtype))
                             self.assertLessEqual((x.float() - wanted).norm().item(), tolerance * wanted.norm().item())
@@ -392,7 +405,7 @@ class Ours(unittest.TestCase):
         attention_backward.taken.clear()
         y = attend(*make_operands(1, 5, 5, 2, 1, 16))
         y.sum().backward()
-        self.assertEqual(attention_backward.explain(), "formula: a CPU, f32, a mask or ranges (1 times)")
+        self.assertEqual(attention_backward.explain(), "formula: a CPU, f32 or a mask (1 times)")
 
 
 class Dequantize(unittest.TestCase):

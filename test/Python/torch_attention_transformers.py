@@ -155,10 +155,22 @@ class Models(unittest.TestCase):
         self.assertEqual(len(self.settings.taken), 2)  # With and without a causal window.
         self.assertEqual(self.settings.reasons, ())
 
-    def test_caps_have_a_reason(self):
-        options = {"query_pre_attn_scalar": 16, "sliding_window": 5, "attn_logit_softcapping": 2.0}
+    def test_caps(self):
+        options = {"query_pre_attn_scalar": 16, "sliding_window": 5, "attn_logit_softcapping": 0.5}
         self.compare(make("Gemma2", **options), "eager", input_ids=draw(2, 11))
-        self.assertEqual((self.settings.reasons, self.settings.taken), (("a cap of scores",), ()))
+        self.assertEqual(self.settings.reasons, ())
+        self.assertEqual(set(self.settings.taken), {f"4 heads over 2 of 16 columns, {each}, cap 0.5 in f32"
+                                                    for each in ("window (4, 0)", "causal")})
+
+    def test_caps_with_dropout(self):
+        """What is PyTorch's has them, too."""
+        model = make("Gemma2", query_pre_attn_scalar=16, attn_logit_softcapping=0.5, attention_dropout=0.1).train()
+        results = []
+        for name in ("fp8", "eager"):
+            torch.manual_seed(3)
+            results.append(copy_with(model, name)(input_ids=draw(2, 9)).logits)
+        self.check(*results, 1e-5)
+        self.assertEqual(self.settings.reasons, ("dropout",))
 
     def test_without_a_cap(self):
         model = make("Gemma2", query_pre_attn_scalar=16, sliding_window=5, attn_logit_softcapping=None)

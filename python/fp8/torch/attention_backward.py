@@ -31,6 +31,7 @@ class Rule(NamedTuple):
     left: int | None = None
     right: int | None = None
     bottom_right: bool = False
+    cap: float | None = None
 
 
 def _can_use(kernel, query, key, value, is_causal):
@@ -62,7 +63,7 @@ def _is_deterministic():
     return torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
 
 
-def _has_kernel(query, value):
+def has_kernel(query, value):
     """Whether our kernel takes such tensors on this GPU."""
     return query.shape[3] in (64, 128) and value.shape[3] == query.shape[3] and get_default_target() == "sm_90a"
 
@@ -75,18 +76,20 @@ def _find_faster(query, key, is_causal):
     return f"no slower than cuDNN's of {query.shape[3]} columns, {'causal' if is_causal else 'all keys'}, from {least} on"
 
 
-def choose(query, key, value, hides, rule):
+def choose(query, key, value, hides, rule, has_ranges=False):
     """"fp8", "cudnn", "flash" or "formula", and why, by tensors of batches x heads x positions x columns; `hides` if more is
-    hidden, or added, than the rule says. Ours has the same bits in every run and FlashAttention's a deterministic mode, which
+    hidden, or added, than the rule and ranges of keys say. Ours has the same bits in every run and FlashAttention's a deterministic mode, which
     PyTorch sees to; cuDNN's has none."""
     if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or hides:
-        return "formula", "a CPU, f32, a mask or ranges"
+        return "formula", "a CPU, f32 or a mask"
     if 0 in query.shape or 0 in key.shape or 0 in value.shape:
         return "formula", "nothing to attend to"
     queries, keys = query.shape[2], key.shape[2]
     window = _find_window(rule, queries, keys)
     is_simple = window in ((None, None), (None, 0))
-    is_ours = _has_kernel(query, value)
+    is_ours = has_kernel(query, value)
+    if has_ranges or rule.cap is not None:
+        return ("fp8", "no other has ranges of keys, or a cap") if is_ours else ("formula", "no kernel")
     if is_simple and not _is_deterministic() and _can_use("cudnn", query, key, value, window[1] == 0):
         reason = _find_faster(query, key, window[1] == 0) if is_ours else "ours has no kernel"
         return ("fp8", reason) if is_ours and reason else ("cudnn", reason or "ours is slower, or was not measured")
@@ -111,15 +114,16 @@ def _find_order(query, key, rule):
     return _FASTER.get((query.shape[3], window[1] == 0), (None, "deterministic"))[1]
 
 
-def _run_ours(grad, query, key, value, output, lse, rule):
+def _run_ours(grad, query, key, value, output, lse, rule, ranges=None):
     heads_first = query.is_contiguous()
     tensors = (grad, query, key, value, output)
     tensors = [make_dense(x if heads_first else x.transpose(1, 2)) for x in tensors]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[1], key.shape[1], query.shape[3], value.shape[3], heads_first,
-        *rule)
+        rule.scale, rule.left, rule.right, rule.bottom_right, cap=rule.cap, ranges=ranges is not None)
+    others = [make_dense(lse)] + [make_dense(x) for x in (ranges,) if x is not None]
     results = attention_programs.get_backward(shape, _find_order(query, key, rule), get_default_target())(
-        *tensors, make_dense(lse))
+        *tensors, *others)
     return tuple(results) if heads_first else tuple(x.transpose(1, 2) for x in results)
 
 
@@ -207,13 +211,18 @@ def compute(grad, query, key, value, output, lse, mask, ranges, rule):
         columns = slice(begin, end)
         k, v = key[..., columns, :], value[..., columns, :]
         q, dy = query[..., rows, :], grad[..., rows, :]
-        scores = _hide(torch.matmul(q, k.mT) * rule.scale, first, begin, rule, queries, keys)
+        scores = torch.matmul(q, k.mT) * rule.scale
+        slope = 1.0
+        if rule.cap is not None:
+            bent = torch.tanh(scores / rule.cap)
+            scores, slope = bent * rule.cap, 1 - bent * bent
+        scores = _hide(scores, first, begin, rule, queries, keys)
         if ranges is not None:
             scores = _hide_beyond(scores, ranges[:, None, None, rows], begin)
         if mask is not None:
             scores = _add_mask(scores, _cut_mask(mask, groups, rows, columns))
         p = torch.exp(scores - lse[..., rows, :])
-        ds = p * (torch.matmul(dy, v.mT) - weighted[..., rows, :]) * rule.scale
+        ds = p * (torch.matmul(dy, v.mT) - weighted[..., rows, :]) * slope * rule.scale
         dq[..., rows, :] = torch.matmul(ds, k)
         # The heads of a group are more rows.
         dk[..., columns, :] += torch.matmul(ds.flatten(2, 3).mT, q.flatten(2, 3))
@@ -229,11 +238,13 @@ def run(grad, query, key, value, factors, output, lse, mask, ranges, rule):
     if factors:
         tensors = [x.float() * factor for x, factor in zip(tensors, factors)]
     narrow = [x.to(dtype) for x in tensors]
-    kernel, reason = choose(*narrow, mask is not None or ranges is not None, rule)
+    kernel, reason = choose(*narrow, mask is not None, rule, ranges is not None)
     taken[kernel, reason] += 1
     if kernel == "formula":
         results = compute(grad, *tensors, output, lse, mask, ranges, rule)
+    elif kernel == "fp8":
+        results = _run_ours(grad, *narrow, output, lse, rule, ranges)
     else:
-        run_kernel = {"fp8": _run_ours, "cudnn": _run_cudnn, "flash": _run_flash}[kernel]
+        run_kernel = {"cudnn": _run_cudnn, "flash": _run_flash}[kernel]
         results = run_kernel(grad, *narrow, output, lse, rule)
     return tuple(x.to(dtype) for x in results)

@@ -8,7 +8,7 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.torch import key_ranges
+from fp8.torch import attention_backward, key_ranges
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
@@ -82,13 +82,11 @@ def _find_target():
     return get_default_target()
 
 
-def find_reason_on_gpu(query, value, mask, settings):
+def find_reason_on_gpu(query, value, settings):
     """Why there is no kernel, or None: scores would be in memory."""
     target = _find_target()
     if target != "sm_90a":
         return f"{target} has no kernel of attention"
-    if mask is not None:
-        return "a mask has no kernel on a GPU, unless its rows are ranges of keys and nothing has a gradient"
     if query.dtype == torch.float32:
         return "f32 has no kernel on a GPU"
     columns, step = (query.shape[3], value.shape[3]), 32 if settings.format else 16
@@ -96,6 +94,10 @@ def find_reason_on_gpu(query, value, mask, settings):
     if any(count % step or count > most for count in columns):
         return f"a kernel has multiples of {step} columns up to {most}, but there are {columns[0]} and {columns[1]}"
     return None
+
+
+def _needs_gradient(*tensors):
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
 def _find_reason_of_mask(mask, sizes):
@@ -113,7 +115,7 @@ def find_seen(settings, query, key, value, mask):
     something has a gradient. Nobody looks at what it says: it may have gaps."""
     if mask is None or settings.format is not None or mask.dtype != torch.bool or mask.dim() != 4:
         return None
-    if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+    if _needs_gradient(query, key, value):
         return None
     if mask.shape[1] != 1 and mask.stride(1) == 0:
         mask = mask.narrow(1, 0, 1)
@@ -123,11 +125,11 @@ def find_seen(settings, query, key, value, mask):
     return mask if mask.shape[0] == batches else mask.expand(batches, 1, 1, keys)
 
 
-def _attend_to_seen(query, key, value, seen, sinks, scale):
+def _attend_to_seen(query, key, value, seen, sinks, scale, cap):
     """Attention of one query to what it sees of keys: nothing before the first or behind the last of these is read, as
     what else a static cache has room for."""
     first, end = key_ranges.find_ends(seen)
-    options = {"starts": first, "mask": seen, "sinks": sinks, "scale": scale}
+    options = {"starts": first, "mask": seen, "sinks": sinks, "scale": scale, "cap": cap}
     if not key.is_contiguous() and key.transpose(1, 2).is_contiguous():
         return attend_to_cache(query, key.transpose(1, 2), value.transpose(1, 2), end, layout="bshd", **options)
     return attend_to_cache(query, key, value, end, **options)
@@ -156,27 +158,26 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
         reason = _find_reason_of_mask(mask, (*query.shape[:3], key.shape[2]))
         if reason:
             return reason
-    if query.device.type != "cuda":
-        return None
-    is_taken = find_seen(settings, query, key, value, mask) is not None
-    return find_reason_on_gpu(query, value, None if is_taken else mask, settings)
+        if query.device.type == "cuda" and _needs_gradient(*tensors):
+            return "a mask has no kernel of a gradient on a GPU, unless its rows are ranges of keys"
+    return find_reason_on_gpu(query, value, settings) if query.device.type == "cuda" else None
 
 
 def _find_ranges(query, key, value, mask):
-    """What a GPU's kernel takes in place of a mask, or None. PyTorch's kernels have gradients with masks that are faster
-    than the formula of ours."""
+    """What a GPU's kernel takes in place of a mask, or None. Where ours has no gradient, PyTorch's kernels with masks are
+    faster than the formula."""
     if mask is None or not query.is_cuda or mask.dim() != 4 or _find_reason_of_mask(
             mask, (*query.shape[:3], key.shape[2])):
         return None
-    if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+    if _needs_gradient(query, key, value) and not attention_backward.has_kernel(query, value):
         return None
     return key_ranges.find(mask, query)
 
 
 def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False,
-           window=None, bottom_right=False, sinks=None):
+           window=None, bottom_right=False, sinks=None, cap=None):
     """What F.scaled_dot_product_attention returns for these, by an Attention; None for what is PyTorch's. `window`,
-    `bottom_right` and `sinks` are those of fp8.torch.scaled_dot_product_attention."""
+    `bottom_right`, `sinks` and `cap` are those of fp8.torch.scaled_dot_product_attention."""
     # Mistakes are PyTorch's to say.
     if is_causal and attn_mask is not None:
         return None
@@ -197,11 +198,11 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     if reason is not None:
         note(settings.number, "{}", reason)
         return None
-    y = _attend_to_seen(*tensors, seen, sinks, scale) if seen is not None else scaled_dot_product_attention(
+    y = _attend_to_seen(*tensors, seen, sinks, scale, cap) if seen is not None else scaled_dot_product_attention(
         *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right, key_ranges=ranges,
-        sinks=sinks, format=settings.format, accumulate=settings.accumulate)
-    note_taken(settings.number, "{} heads over {} of {} columns{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
+        sinks=sinks, cap=cap, format=settings.format, accumulate=settings.accumulate)
+    note_taken(settings.number, "{} heads over {} of {} columns{}{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
                ", causal" if is_causal else "" if window is None else f", window {window}",
                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
-               "" if sinks is None else ", sinks", settings.format or ELEMENTS[tensors[0].dtype])
+               "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}", settings.format or ELEMENTS[tensors[0].dtype])
     return y

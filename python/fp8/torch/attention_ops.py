@@ -20,9 +20,11 @@ class Options(NamedTuple):
     bottom_right: bool = False
     format: str | None = None
     accumulate: str | None = None
+    cap: float | None = None
 
 
-_SCHEMA = ("bool heads_first, float scale, int? left, int? right, bool bottom_right, str? format, str? accumulate")
+_SCHEMA = ("bool heads_first, float scale, int? left, int? right, bool bottom_right, str? format, str? accumulate, "
+           "float? cap=None")
 
 
 def _transpose(options, *tensors):
@@ -101,7 +103,7 @@ def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, *o
     if factors and query.is_cuda and output.dtype != torch.float32 and 0 not in (query.numel(), key.numel(), value.numel()):
         query, key, value = widen(query, key, value, factors, output.dtype, options.format)
         factors = []
-    rule = attention_backward.Rule(*options[1:5])
+    rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap)
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
     results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule)
     return tuple(x.contiguous() for x in _transpose(options, *results))

@@ -21,6 +21,7 @@ class Shape(NamedTuple):
     - heads_first: whether heads lie outside of positions in memory;
     - scale, left, right, bottom_right: as the operation has them, None for no limit;
     - format, accumulate: of the codes that both products are of, and how they are summed, or None;
+    - cap: what scores bend towards, or None;
     - mask: None, or the element type and, for each of four dimensions, whether it has one entry;
     - saves: whether codes and factors of query, key and value are results, too;
     - ranges, sinks: whether queries have ranges of keys, and heads a score that is no key's;
@@ -40,6 +41,7 @@ class Shape(NamedTuple):
     bottom_right: bool = False
     format: str | None = None
     accumulate: str | None = None
+    cap: float | None = None
     mask: tuple | None = None
     saves: bool = False
     ranges: bool = False
@@ -104,7 +106,7 @@ def _quantize(shape, name, heads, dim, positions=None):
 
 
 def _write_attributes(shape):
-    attributes = f"scale = {shape.scale:e}"
+    attributes = f"scale = {shape.scale:e}" + ("" if shape.cap is None else f" cap = {shape.cap:e}")
     if (shape.left, shape.right) != (None, None):
         sides = ("*" if side is None else str(side) for side in (shape.left, shape.right))
         attributes += f" window = [{', '.join(sides)}]"
@@ -211,7 +213,7 @@ def write(shape):
 def write_backward(shape, order):
     """The program as text. Its function `gradients` takes the gradient of the result, query, key, value, the result and the
     logarithms of sums, and returns those of query, key and value, that of query summed in this order. The sums of the
-    gradient times the result are made in one pass over both."""
+    gradient times the result are made in one pass over both. With ranges these come last."""
     query, key = (_write_type(shape, heads, shape.dim) for heads in (shape.heads, shape.heads_of_k))
     rows, wide = f"tensor<?x{shape.dim}x{shape.element}>", f"tensor<?x{shape.dim}xf32>"
     lse, group = f"tensor<?x{shape.heads}x?xf32>", "[[0, 1, 2]]"
@@ -220,8 +222,10 @@ def write_backward(shape, order):
     # The operation does not say how products are summed.
     attributes = f"{_write_attributes(shape._replace(accumulate=None))} order = {order}"
     names = {"grad": query, "q": query, "k": key, "v": key, "o": query, "lse": lse}
+    arguments = [f"%{name}: {kind}" for name, kind in names.items()]
+    ranges = _write_ranges(shape, arguments)
     text = (f"#rows = affine_map<(r, d) -> (r, d)>\n#sums = affine_map<(r, d) -> (r)>\n"
-            f"func.func @gradients({', '.join(f'%{name}: {kind}' for name, kind in names.items())}) -> "
+            f"func.func @gradients({', '.join(arguments)}) -> "
             f"({query}, {key}, {key}) {{\n"
             f"  %c0 = arith.constant 0 : index\n"
             f"  %place = arith.constant {2 if shape.heads_first else 1} : index\n"
@@ -245,7 +249,7 @@ def write_backward(shape, order):
     if not shape.heads_first:
         text += (f"  %turned = tensor.empty(%b, %s) : {lse}\n"
                  f"  %delta = linalg.transpose ins(%delta_apart : {apart}) outs(%turned : {lse}) permutation = [0, 2, 1]\n")
-    return text + (f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
+    return text + (f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta{ranges} {attributes} : "
                    f"{query}, {query}, {key}, {key}, {lse}, {lse} -> {query}, {key}, {key}\n"
                    f"  return %dq, %dk, %dv : {query}, {key}, {key}\n}}\n")
 
@@ -282,6 +286,7 @@ def _describe(shape):
     queries = "any number of" if shape.queries is None else shape.queries
     cache = "" if shape.cache is None else f", a cache in {shape.cache.format or shape.element}"
     has_mask = shape.mask is not None or (shape.cache is not None and shape.cache.mask)
-    mask = ", a mask" * has_mask + ", ranges of keys" * shape.ranges + ", sinks" * shape.sinks
+    mask = (", a cap" * (shape.cap is not None) + ", a mask" * has_mask + ", ranges of keys" * shape.ranges
+            + ", sinks" * shape.sinks)
     return (f"attention of {shape.heads} heads over {shape.heads_of_k} of {shape.dim} columns, {queries} queries in "
             f"{shape.format or shape.element}{cache}{mask}")

@@ -9,20 +9,20 @@ from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.torch import attention_programs, operations
 from fp8.torch.dense import is_plain, make_dense
-from fp8.torch.scaled_dot_product import check_others
+from fp8.torch.scaled_dot_product import check_cap, check_others
 
 _FORMATS = {dtype: name for name, dtype in attention_programs.CODES.items()}
 _LAYOUTS = ("bhsd", "bshd")
 
 
 def _run(query, keys, values, lengths, page_table, starts, ranges, mask, sinks, k_scale, v_scale, heads_first, scale, left,
-         accumulate):
+         accumulate, cap=None):
     place = 1 if heads_first else 2
     format_ = _FORMATS.get(keys.dtype)
     page = None if page_table is None else keys.shape[3 - place]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
-        heads_first, scale, left, 0, True, None, accumulate, ranges=ranges is not None, sinks=sinks is not None,
+        heads_first, scale, left, 0, True, None, accumulate, cap, ranges=ranges is not None, sinks=sinks is not None,
         cache=attention_programs.Cache(format_, page, starts is not None, mask is not None))
     shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     target = get_default_target() if query.is_cuda else "cpu"
@@ -39,7 +39,7 @@ def _infer(query, keys, values, *others):
 _attend = operations.define(
     "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? starts, "
     "Tensor? ranges, Tensor? mask, Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, "
-    "str? accumulate) -> Tensor", _run, _infer)
+    "str? accumulate, float? cap=None) -> Tensor", _run, _infer)
 
 
 @functools.lru_cache(maxsize=256)
@@ -112,7 +112,8 @@ def _check(query, keys, values, lengths, layout, page_table, starts, key_ranges,
 
 
 def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, key_ranges=None, mask=None,
-                    sinks=None, layout="bhsd", k_scale=1.0, v_scale=1.0, scale=None, window=None, accumulate=None):
+                    sinks=None, layout="bhsd", k_scale=1.0, v_scale=1.0, scale=None, window=None, cap=None,
+                    accumulate=None):
     """Attention of new positions to keys and values that end with their own, as decoding and chunks of a prompt have it.
 
     - query: batches x heads x new positions x columns, bf16, f16 or f32;
@@ -130,6 +131,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     - sinks: None, or of each head of query a score beside those of keys, which has no value;
     - k_scale, v_scale: what codes are multiplied by, numbers or tensors of one f32, as checkpoints have them;
     - scale: 1 / sqrt(columns) if it is None;
+    - cap: cap * tanh(score / cap) takes the place of a score, None for none;
     - window: how many positions a query sees before its own, all if it is None; it sees none after that;
     - accumulate: with codes, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
 
@@ -145,6 +147,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
     if not 0 < scale < math.inf:
         raise ArgumentError(f"expected scale to be finite and positive, but got {scale}")
+    cap = check_cap(cap)
     heads_first, has_codes = layout == "bhsd", keys.dtype in _FORMATS
     factors = [make_factor(value, name, query.device) if has_codes else None
                for name, value in (("k_scale", k_scale), ("v_scale", v_scale))]
@@ -154,5 +157,5 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
         sinks = None if sinks is None else sinks.float()
         others = (None if x is None else make_dense(x) for x in (page_table, starts, key_ranges, mask, sinks))
         result = run(query, make_dense(keys), make_dense(values), make_dense(lengths), *others, *factors, heads_first,
-                     scale, window, accumulate if has_codes else None)
+                     scale, window, accumulate if has_codes else None, cap)
     return result if heads_first else result.transpose(1, 2)

@@ -106,10 +106,10 @@ class KeyValueCache:
         run(make_dense(key), make_dense(value), *(self._inverses if self.format else ()), self.lengths, self.keys,
             self.values)
 
-    def attend(self, query, *, starts=None, key_ranges=None, mask=None, sinks=None, scale=None, window=None,
+    def attend(self, query, *, starts=None, key_ranges=None, mask=None, sinks=None, scale=None, window=None, cap=None,
                accumulate=None):
         """Attention of the positions that were appended last, batches x heads x positions x columns, to all up to their
         own: attend_to_cache."""
         return attend_to_cache(query, self.keys, self.values, self.lengths, starts=starts, key_ranges=key_ranges,
                                mask=mask, sinks=sinks, k_scale=self.k_scale, v_scale=self.v_scale, scale=scale,
-                               window=window, accumulate=accumulate)
+                               window=window, cap=cap, accumulate=accumulate)

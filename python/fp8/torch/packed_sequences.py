@@ -27,7 +27,7 @@ def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, r
     """By PyTorch's FlashAttention, which knows packed sequences, or the formula."""
     settings = attention_ops.Options(*options)
     cu_seqlens_q, cu_seqlens_k, most_q, most_k, left, right = packed
-    if not _can_use_flash(output, value, right):
+    if settings.cap is not None or not _can_use_flash(output, value, right):
         return attention_ops.run_backward(grad, query, key, value, factors, output, lse, mask, ranges, *options)
     query, key, value = attention_ops.widen(query, key, value, factors, output.dtype, settings.format)
     results = attention_backward.run_packed_flash(
@@ -76,7 +76,7 @@ def _check(query, key, value, cu_seqlens_q, cu_seqlens_k):
 
 
 def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqlen_q=None, max_seqlen_k=None,
-                     is_causal=False, window=None, scale=None, sinks=None, format=None, accumulate=None):
+                     is_causal=False, window=None, scale=None, sinks=None, cap=None, format=None, accumulate=None):
     """Attention of sequences that lie one after the other, as flash_attn_varlen_func has it.
 
     - query: positions of all sequences x heads x columns, bf16, f16 or f32; key and value may have fewer heads, and
@@ -85,7 +85,7 @@ def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqle
       and value. The first is 0. A sequence's last query is at its last key;
     - max_seqlen_q, max_seqlen_k: no sequence is longer, for a GPU's backward; None for all positions;
     - is_causal: a query sees the keys up to its own; window=(left, right) sees so many before and after that, None for all;
-    - scale, sinks, format, accumulate: those of fp8.torch.scaled_dot_product_attention.
+    - scale, sinks, cap, format, accumulate: those of fp8.torch.scaled_dot_product_attention.
 
     Returns positions x heads x columns of value; 0 for queries that see no key, as those behind the last sequence. Nothing
     waits for a GPU. Has a gradient, by PyTorch's FlashAttention on a GPU where that takes such tensors. Raises
@@ -101,7 +101,8 @@ def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqle
     ranges = key_ranges.of_sequences(make_dense(cu_seqlens_q), make_dense(cu_seqlens_k), query.shape[0], left, right)
     others = attention_ops.Others(None, make_dense(ranges), None if sinks is None else make_dense(sinks.float()))
     # The ranges have the window.
-    options = attention_ops.Options(False, scale, None, None, False, format, accumulate if format else None)
+    options = attention_ops.Options(False, scale, None, None, False, format, accumulate if format else None,
+                                    scaled_dot_product.check_cap(cap))
     tensors = [make_dense(x)[None] for x in (query, key, value)]
     differentiable = [*tensors, *(x for x in (others.sinks,) if x is not None)]
     if torch.compiler.is_compiling() or not is_plain(*tensors) or not (

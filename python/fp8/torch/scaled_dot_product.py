@@ -61,6 +61,13 @@ def _check_mask(mask, query, key):
     return mask[(None,) * (4 - mask.dim())]
 
 
+def check_cap(cap):
+    """A cap as a number, or None. Raises ArgumentError for what is none."""
+    if cap is not None and not 0 < cap < math.inf:
+        raise ArgumentError(f"expected cap to be finite and positive, but got {cap}")
+    return None if cap is None else float(cap)
+
+
 def check_others(query, key_ranges, sinks):
     """Raises ArgumentError for ranges and sinks that are none of this query."""
     expected = (query.shape[0], query.shape[2], 2)
@@ -82,7 +89,7 @@ def _lies_heads_first(tensors):
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
-                                 bottom_right=False, key_ranges=None, sinks=None, format=None, accumulate=None):
+                                 bottom_right=False, key_ranges=None, sinks=None, cap=None, format=None, accumulate=None):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name, without dropout.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
@@ -97,12 +104,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     - sinks: of each head of query a score beside those of keys, which has no value: it takes its share of the softmax, and
       has a gradient;
     - scale: 1 / sqrt(columns) if it is None;
+    - cap: cap * tanh(score / cap) takes the place of a score, before a mask is added to it; None for none;
     - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
 
-    Its gradient is computed in the type of query, by cuDNN or FlashAttention where they take such tensors, of the codes
-    if there is a format: it goes straight through the quantization. There is no second derivative.
+    Its gradient is computed in the type of query, by our kernel or one of PyTorch's where they take such tensors, of the
+    codes if there is a format: it goes straight through the quantization. There is no second derivative.
 
     Raises ArgumentError. On a GPU without a kernel for it, it is two products and a softmax (docs/Attention.md).
     """
@@ -118,5 +126,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
         None if key_ranges is None else make_dense(key_ranges), None if sinks is None else make_dense(sinks.float()))
     heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
-                                    accumulate if format else None)
+                                    accumulate if format else None, check_cap(cap))
     return attention_ops.attend(query, key, value, others, options)[0]

@@ -15,7 +15,7 @@ def _repeat(x, count):
 
 
 def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, dropout):
-    """Attention with what PyTorch's function has not: a cap of scores, and sinks, one more score for each head."""
+    """Attention with what PyTorch's function has not, a cap of scores, and sinks, one more score for each head."""
     key, value = (_repeat(x, query.shape[1] // key.shape[1]) for x in (key, value))
     scores = torch.matmul(query, key.mT) * scale
     if softcap is not None:
@@ -34,7 +34,7 @@ def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, 
     return torch.matmul(p, value)
 
 
-def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks):
+def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks, cap):
     """Attention of queries that see the keys of their ranges, as a padded prompt's do; None for what is PyTorch's."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
         return None
@@ -42,10 +42,11 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
     if reason is not None:
         attention_calls.note(settings.number, "{}", reason)
         return None
-    y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks,
+    y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks, cap=cap,
                                      format=settings.format, accumulate=settings.accumulate)
-    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{} in {}", query.shape[1],
+    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{}{} in {}", query.shape[1],
                                key.shape[1], query.shape[3], "" if sinks is None else ", sinks",
+                               "" if cap is None else f", cap {cap:g}",
                                settings.format or ELEMENTS[query.dtype])
     return y
 
@@ -61,8 +62,8 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     layer = getattr(key, "_fp8_layer", None)
     if layer is not None:
         y = None
-        if softcap is None and position_bias is None:
-            y = layer.attend(settings, query, attention_mask, dropout, causal, scale, window, s_aux)
+        if position_bias is None:
+            y = layer.attend(settings, query, attention_mask, dropout, causal, scale, window, s_aux, softcap)
         if y is not None:
             return y.transpose(1, 2).contiguous(), None
         key, value = layer.widen(query.dtype)
@@ -71,12 +72,9 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
         y = _compute_plainly(query, key, value, attention_mask, scale, causal, softcap, s_aux, dropout)
         return y.transpose(1, 2).contiguous(), None
 
-    if softcap is not None:
-        attention_calls.note(settings.number, "a cap of scores")
-        return compute_plainly()
     y = None
     if ranges is not None and window is None and position_bias is None and others.get("cache") is None:
-        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux)
+        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux, softcap)
         if y is not None:
             return y.transpose(1, 2).contiguous(), None
     if position_bias is not None or others.get("cache") is not None:
@@ -84,10 +82,10 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     else:
         mask = None if window is not None else attention_mask
         y = attention_calls.attend(settings, query, key, value, mask, dropout, bool(causal), scale=scale, enable_gqa=True,
-                                   window=window, bottom_right=window is not None, sinks=s_aux)
+                                   window=window, bottom_right=window is not None, sinks=s_aux, cap=softcap)
     if y is not None:
         return y.transpose(1, 2).contiguous(), None
-    if s_aux is not None:
+    if s_aux is not None or softcap is not None:
         return compute_plainly()
     given = {} if position_bias is None else {"position_bias": position_bias}
     return sdpa_attention_forward(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
@@ -142,7 +140,7 @@ def _make_mask(settings, *arguments, **options):
 
 def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
-    `reasons` say which calls are PyTorch's instead: with dropout or caps, and on a GPU what has no kernel.
+    `reasons` say which calls are PyTorch's instead: with dropout, and on a GPU what has no kernel.
 
     - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
     - recipe: in place of a format; with `fp8_dpa` it is E4M3.

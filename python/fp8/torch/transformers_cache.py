@@ -79,7 +79,7 @@ class Layer(CacheLayerMixin):
             return f"queries of {query.dtype} for a cache of {self.dtype}", None
         if query.is_cuda:
             own = SimpleNamespace(format=self.format, accumulate=settings.accumulate)
-            reason = attention_calls.find_reason_on_gpu(query, self.values, None, own)
+            reason = attention_calls.find_reason_on_gpu(query, self.values, own)
             if reason is not None:
                 return reason, None
         if mask is None:
@@ -104,7 +104,7 @@ class Layer(CacheLayerMixin):
             mask._fp8_padded = padded
         return padded
 
-    def attend(self, settings, query, mask, dropout, is_causal, scale, window, sinks):
+    def attend(self, settings, query, mask, dropout, is_causal, scale, window, sinks, cap):
         """The result, or None for what is PyTorch's. `window` takes the place of the mask."""
         mask = None if window else mask
         reason, ranges = self.find_reason(settings, query, mask, dropout, is_causal or window is not None)
@@ -113,12 +113,12 @@ class Layer(CacheLayerMixin):
             return None
         seen = self._find_seen(query, mask)
         y = self.cache.attend(query, key_ranges=ranges, mask=seen, sinks=sinks, scale=scale,
-                              window=window[0] if window else None,
+                              window=window[0] if window else None, cap=cap,
                               accumulate=settings.accumulate if self.format else None)
         attention_calls.note_taken(
-            settings.number, "{} heads over {} of {} columns{}{}, a cache in {}", query.shape[1], self.keys.shape[1],
+            settings.number, "{} heads over {} of {} columns{}{}{}, a cache in {}", query.shape[1], self.keys.shape[1],
             query.shape[3], ", ranges of keys" if ranges is not None else "" if seen is None else ", mask",
-            "" if sinks is None else ", sinks",
+            "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}",
             self.format or ELEMENTS[self.dtype])
         return y
 
