@@ -26,9 +26,9 @@ _compute_delta = torch.compile(lambda dy, y: (dy.float() * y.float()).sum(-1).tr
                                dynamic=True)
 
 
-def bind(kernel, q, k, v, dy, lse, delta):
+def bind(kernel, q, k, v, dy, lse, delta, **others):
     """A function that launches the kernel. Its `keep` has the gradients, and Q, K and V as it takes them."""
-    tensors = kernel.quantize({"q": q, "k": k, "v": v, "grad": dy, "lse": lse, "delta": delta})
+    tensors = kernel.quantize({"q": q, "k": k, "v": v, "grad": dy, "lse": lse, "delta": delta, **others})
     for name in "qkv":
         tensors[f"d{name}"] = torch.full_like(tensors[name], math.nan, dtype=torch.bfloat16)
     batch, positions, heads, dim = q.shape

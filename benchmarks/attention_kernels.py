@@ -23,6 +23,10 @@ TILES = {64: [(192, 128), (192, 96), (128, 160)], 128: [(128, 128), (128, 160), 
          256: [(128, 64), (128, 80)]}
 
 
+def write_scale(spec):
+    return f"scale = {spec['dim'] ** -0.5:e}" + (f" cap = {spec['cap']:e}" if spec.get("cap") else "")
+
+
 def program(spec):
     """Takes the operands as they are: codes with a factor each."""
     element, dim = spec["element"], spec["dim"]
@@ -50,8 +54,13 @@ def program(spec):
         if name in spec.get("others", ()):
             arguments.append(f"%{name}: {kind}")
             others += f" {name}(%{name} : {kind})"
+    if spec.get("mask"):
+        # It tells batches and keys apart, and maybe queries.
+        kind = f"tensor<?x1x{queries if spec['mask_of_queries'] else 1}x?x{spec['mask']}>"
+        arguments.append(f"%mask: {kind}")
+        others = f" mask(%mask : {kind}){others}"
     left = spec.get("left", "*")
-    attributes = f"scale = {dim ** -0.5:e}" + f" window = [{left}, 0]" * spec["causal"]
+    attributes = write_scale(spec) + f" window = [{left}, 0]" * spec["causal"]
     attributes += " bottom_right" * (queries != "?" and spec["causal"])
     attributes += f" accumulate = {spec['sums']}" if spec["sums"] else ""
     if spec.get("config"):
@@ -79,10 +88,14 @@ def program_gradients(spec):
             arguments.append(f"%{name}_codes: {codes}, %{name}_scale: {one}")
             made += f"  %{name} = fp8.assemble %{name}_codes, %{name}_scale : {codes}, {one} -> {types[-1]}\n"
     arguments += [f"%lse: {rows}", f"%delta: {rows}"]
+    others = ""
+    if "key_ranges" in spec.get("others", ()):
+        arguments.append("%key_ranges: tensor<?x?x2xi32>")
+        others = " key_ranges(%key_ranges : tensor<?x?x2xi32>)"
     results = ", ".join(f"tensor<{shape}xbf16>" for shape in (queries, keys, keys))
-    attributes = f"scale = {dim ** -0.5:e}" + " window = [*, 0]" * spec["causal"] + f" order = {spec['order']}"
+    attributes = write_scale(spec) + " window = [*, 0]" * spec["causal"] + f" order = {spec['order']}"
     return (f"func.func @gradients({', '.join(arguments)}) -> ({results}) {{\n{made}"
-            f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta {attributes} : "
+            f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta{others} {attributes} : "
             f"{', '.join([*types, rows, rows])} -> {results}\n"
             f"  return %dq, %dk, %dv : {results}\n}}\n")
 
