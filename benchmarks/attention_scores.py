@@ -153,9 +153,12 @@ def call_peer(backend, q, k, v, mask):
 
 
 def time_masks(kernels, rows, batch, positions):
+    found = {}
     for kernel in kernels:
-        if not kernel.spec.get("mask"):
-            continue
+        if kernel.spec.get("mask"):
+            found.setdefault((kernel.spec["mask"], kernel.spec["mask_of_queries"]), []).append(kernel)
+    for alike in found.values():
+        kernel = alike[0]
         q, k, v = draw(kernel.spec, batch, positions)
         mask = make_mask(kernel.spec, batch, positions)
         of_peer = mask.to(q.dtype) if mask.dtype == torch.float32 else mask
@@ -163,7 +166,7 @@ def time_masks(kernels, rows, batch, positions):
         contenders = {name: call_peer(backend, q, k, v, of_peer) for name, backend in (
             ("cudnn", SDPBackend.CUDNN_ATTENTION), ("efficient", SDPBackend.EFFICIENT_ATTENTION))}
         contenders |= {"cudnn_without": peer(SDPBackend.CUDNN_ATTENTION, q, k, v, False),
-                       kernel.name: kernel.bind(q, k, v, mask=mask)[0]}
+                       **{x.name: x.bind(q, k, v, mask=mask)[0] for x in alike}}
         contenders |= {x.name: x.bind(q, k, v)[0] for x in kernels if x.name == "bf16_d128_full"}
         rows.append({"what": "mask", "mask": kernel.name, "batch": batch, "positions": positions,
                      "us": measure(contenders)})

@@ -3,7 +3,7 @@ cap or with ranges of keys, each beside the one without. See attention_kernels.p
 
 usage: attention_scores_kernels.py [--build-dir build] [--configs] --out DIR
 
-`--configs` makes those with a cap with other numbers of polynomials, too.
+`--configs` makes those with a cap with other numbers of polynomials, too, and those with a mask with other tiles.
 """
 
 from attention_kernels import build_all, make_parser
@@ -30,8 +30,12 @@ def specs(with_configs):
                         *tile, polynomials)}
     found["bf16_d128_full_ranges"] = {**wide, "causal": False, "others": ["key_ranges"]}
     for mask, of_queries in (("i1", True), ("bf16", True), ("f32", True), ("i1", False)):
-        found[f"bf16_d128_full_mask_{mask}_{'qk' if of_queries else 'k'}"] = {
-            **wide, "causal": False, "mask": mask, "mask_of_queries": of_queries}
+        base = f"bf16_d128_full_mask_{mask}_{'qk' if of_queries else 'k'}"
+        spec = {**wide, "causal": False, "mask": mask, "mask_of_queries": of_queries}
+        found[base] = spec
+        for keys in (96, 128, 160) if with_configs else ():
+            found[f"{base}_t{keys}"] = {
+                **spec, "config": f"#fp8_sm90.attention<tile_q = 128, tile_k = {keys}, stages = 2, turn = issued>"}
     for name, spec in (("bf16_d128", wide), ("bf16_d64", narrow)):
         for order in ("deterministic", "any"):
             common = {**spec, "order": order, "gradients": True}

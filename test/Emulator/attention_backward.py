@@ -4,6 +4,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a any
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_90a ranges
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_90a random
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
 """Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, windows, groups of
@@ -15,6 +16,7 @@ import numpy as np
 
 from attention_gradients import Gradients
 
+RANDOM = 6
 CASES = {
     "bf16": [
         Gradients("bf16", 1, 64, 128, 1, 1, 128),
@@ -74,7 +76,9 @@ CPU = [
 def main():
     target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any")]
     rng = np.random.default_rng(2026)
-    for case in [case for name in names for case in CASES[name]] + CPU * (target == "cpu"):
+    cases = [Gradients.random(rng) for _ in range(RANDOM)] if names == ["random"] else [
+        case for name in names for case in CASES[name]] + CPU * (target == "cpu")
+    for case in cases:
         case.check(target, rng)
 
 

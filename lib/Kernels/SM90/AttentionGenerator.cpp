@@ -142,6 +142,18 @@ static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
   return {isNarrow ? 192 : 128, isNarrow || hidesMuch ? 128 : 160};
 }
 
+/// The same with a mask, whose elements take registers beside the scores: as
+/// many keys as ptxas has room for, which does not spill then.
+static std::pair<int64_t, int64_t>
+getUsualTileWithMask(const AttentionSpec &spec) {
+  auto [queries, keys] = getUsualTile(spec);
+  if (!spec.mask || spec.headDim <= 64)
+    return {queries, keys};
+  if (spec.getElementBytes() == 1)
+    return {queries, spec.accumulate == Accumulate::Promote ? 96 : 160};
+  return {queries, spec.headDimOfV > 192 ? 48 : 112};
+}
+
 /// By how far a tile is from what its machine says is the fastest.
 static double getCostOfFewQueries(const AttentionSpec &spec,
                                   AttentionConfigAttr tile,
@@ -172,7 +184,7 @@ double AttentionGenerator::getCost(const KernelSpec &spec,
   auto tile = cast<AttentionConfigAttr>(config);
   if (attention.getHeadsOfFewQueries())
     return getCostOfFewQueries(attention, tile, target);
-  auto [queries, keys] = getUsualTile(attention);
+  auto [queries, keys] = getUsualTileWithMask(attention);
   // A block of fewer queries reads keys more often; the last tile of few
   // queries is not worth more.
   if (tile.isForFewQueries())

@@ -16,6 +16,24 @@ class Gradients(Attention):
         super().__init__(element, *arguments, **others)
         self.grad, self.config, self.order = grad, config, order
 
+    @staticmethod
+    def random(rng):
+        """Has up to some hundred positions."""
+        element = str(rng.choice(["bf16", "f16", "e4m3", "e5m2"]))
+        scaled = element in ELEMENTS
+        window = None
+        if rng.random() < 0.6:
+            window = tuple(None if rng.random() < 0.3 else int(rng.integers(0, 150)) for _ in range(2))
+        of_k = int(rng.integers(1, 3))
+        return Gradients(
+            element, int(rng.integers(1, 3)), int(rng.integers(1, 300)), int(rng.integers(1, 400)),
+            of_k * int(rng.integers(1, 3)), of_k, int(rng.choice([64, 128])), window=window,
+            bottom_right=bool(rng.random() < 0.5), layout=str(rng.choice(["bshd", "bhsd"])),
+            ranges=str(rng.choice(["packed", "random"])) if rng.random() < 0.5 else None,
+            cap=float(rng.choice([0.5, 2.0, 30.0])) if rng.random() < 0.4 else None,
+            grad=str(rng.choice(["bf16", "f16"])) if scaled else element,
+            order=str(rng.choice(["deterministic", "any"])))
+
     def program(self):
         element = ELEMENTS.get(self.element, self.element)
         grad = tensor(self.shape(self.queries, self.heads, self.dim_of_v), self.grad)

@@ -62,3 +62,21 @@ func.func @orders(%grad: !q, %q: !q, %rows: !r) -> (!q, !q) {
   %1:3 = fp8.attention_backward %grad, %q, %q, %q, %rows, %rows scale = 0.1 : !q, !q, !q, !q, !r, !r -> !q, !q, !q
   return %0#0, %1#0 : !q, !q
 }
+
+// -----
+
+// With ranges of keys there is room for 64 columns, too, and with a cap for both.
+
+!n = tensor<1x?x2x64xbf16>
+!w = tensor<1x?x2x128xf16>
+!s = !fp8.scaled<1x?x2x128xf8E5M2, block = [*, *, *, *], scale = f32>
+!r = tensor<1x2x?xf32>
+!k = tensor<1x?x2xi32>
+// CHECK-LABEL: @ranges
+// CHECK: fp8.attention_backward {{.*}} key_ranges({{.*}}fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2
+// CHECK: fp8.attention_backward {{.*}} key_ranges({{.*}} cap = 3.000000e+01 {{.*}}fp8_gpu.config = #fp8_sm90.attention<tile_q = 64, tile_k = 128, stages = 2
+func.func @ranges(%n: !n, %w: !w, %s: !s, %rows: !r, %ranges: !k) -> (!n, !w) {
+  %0:3 = fp8.attention_backward %n, %n, %n, %n, %rows, %rows key_ranges(%ranges : !k) scale = 0.1 : !n, !n, !n, !n, !r, !r -> !n, !n, !n
+  %1:3 = fp8.attention_backward %w, %s, %s, %s, %rows, %rows key_ranges(%ranges : !k) scale = 0.1 cap = 30.0 window = [*, 0] : !w, !s, !s, !s, !r, !r -> !w, !w, !w
+  return %0#0, %1#0 : !n, !w
+}

@@ -198,3 +198,18 @@ func.func @promoted_narrow(%q: !s) -> (tensor<1x512x4x64xbf16>, tensor<1x512x4x6
   %1 = fp8.attention %q, %q, %q scale = 0.125 window = [*, 0] : !s, !s, !s -> tensor<1x512x4x64xbf16>
   return %0, %1 : tensor<1x512x4x64xbf16>, tensor<1x512x4x64xbf16>
 }
+
+// -----
+
+// A mask comes last, with four dimensions.
+
+!q = tensor<2x300x4x64xbf16>
+// CHECK-LABEL: @masked
+// CHECK: fp8.attention {{.*}} mask({{.*}} cap = 3.000000e+01 {{.*}}#fp8_sm90.attention<tile_q = 192,
+// LAUNCH-LABEL: @masked
+// LAUNCH: %[[MASK:.*]] = tensor.expand_shape {{.*}} : tensor<4x1x300xi1> into tensor<1x4x1x300xi1>
+// LAUNCH: fp8_gpu.launch {{.*}} ins({{.*}} %[[MASK]] : tensor<2x300x4x64xbf16>, tensor<2x300x4x64xbf16>, tensor<2x300x4x64xbf16>, tensor<4xf32>, tensor<1x4x1x300xi1>)
+func.func @masked(%q: !q, %sinks: tensor<4xf32>, %mask: tensor<4x1x300xi1>) -> !q {
+  %0 = fp8.attention %q, %q, %q mask(%mask : tensor<4x1x300xi1>) sinks(%sinks : tensor<4xf32>) scale = 0.125 cap = 30.0 : !q, !q, !q -> !q
+  return %0 : !q
+}
