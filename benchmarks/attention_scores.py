@@ -60,7 +60,7 @@ def make_mask(spec, batch, positions):
 
 
 def make_ranges(rng, batch, positions):
-    """Of queries that see some keys beside each other: of packed sequences, and any."""
+    """Those of queries that see some keys beside each other: of packed sequences, and any."""
     packed = torch.cat([ranges_of(pack(rng, positions, 300)) for _ in range(batch)])
     first = torch.randint(-3, positions, (batch, positions, 1), device="cuda")
     other = torch.cat([first, first + torch.randint(-3, positions, first.shape, device="cuda")], -1).int()

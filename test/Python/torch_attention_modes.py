@@ -5,12 +5,14 @@ in converted layers: results, gradients, modules of PyTorch, torch.compile, and 
 
 import contextlib
 import copy
+import functools
 import pickle
 import unittest
 from unittest import mock
 
 import torch
 from torch import nn
+from torch._subclasses import FakeTensorMode
 from torch.nn import functional as F
 
 import fp8
@@ -111,12 +113,11 @@ class Calls(Case):
         with mock.patch.object(attention_calls, "get_default_target", lambda: "sm_90a"):
             bf16 = [torch.empty(1, 2, 3, 64, dtype=torch.bfloat16, device="meta")] * 2
 
-            def find(mask=None, format=None, accumulate=None, tensors=bf16):
-                return attention_calls.find_reason_on_gpu(*tensors, mask, attention_calls.Attention(format, accumulate))
+            def find(format=None, accumulate=None, tensors=bf16):
+                return attention_calls.find_reason_on_gpu(*tensors, attention_calls.Attention(format, accumulate))
 
             self.assertIsNone(find())
             self.assertIsNone(find(format="e4m3"))
-            self.assertIn("a mask", find(torch.ones(3, 3)))
             self.assertIn("f32", find(tensors=[x.float() for x in bf16]))
             self.assertIn("multiples of 16", find(tensors=[x[..., :40] for x in bf16]))
             self.assertIn("multiples of 32", find(format="e4m3", tensors=[x[..., :48] for x in bf16]))
@@ -126,6 +127,17 @@ class Calls(Case):
             self.assertIn("up to 192", find(format="e4m3", tensors=wide))
         with mock.patch.object(attention_calls, "get_default_target", lambda: "sm_100a"):
             self.assertIn("sm_100a has no kernel", find())
+
+    def test_masks_of_a_gpu(self):
+        """The kernel has masks, that of the gradient has ranges of keys."""
+        with mock.patch.object(attention_calls, "get_default_target", lambda: "sm_90a"), FakeTensorMode():
+            q, mask = torch.empty(1, 2, 3, 64, dtype=torch.bfloat16, device="cuda"), torch.empty(3, 3, device="cuda")
+            find = functools.partial(attention_calls.find_reason, attention_calls.Attention())
+            self.assertIsNone(find(q, q, q, mask))
+            self.assertIsNone(find(q.requires_grad_(), q, q))
+            self.assertIn("no kernel of a gradient", find(q, q, q, mask))
+            with torch.no_grad():
+                self.assertIsNone(find(q, q, q, mask))
 
     def test_it_ends(self):
         q = make(1, 2, 5, 16)

@@ -43,7 +43,8 @@ public:
   static bool makesExponents(const AttentionSpec &spec) {
     return spec.cap || spec.hasAddedMask();
   }
-  /// Of tile `number` of keys, the last one maybe with some that are not there.
+  /// The scores of tile `number` of keys; the last may have some that are not
+  /// there.
   SmallVector<Value> apply(ArrayRef<Value> scores, Value number,
                            bool isLast) const;
 
@@ -63,7 +64,7 @@ private:
   KernelBuilder &b;
   const AttentionSpec &spec;
   Value factors[2];
-  /// Of both rows, where the mask has their first key; whether pairs of keys
+  /// Where the mask has the first key of both rows; whether pairs of keys
   /// begin where a pair can be loaded (i1).
   Value places[2], arePairs;
 };
