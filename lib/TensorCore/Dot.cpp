@@ -9,6 +9,7 @@
 #include "Sums.h"
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 using namespace fp8emu;
@@ -37,11 +38,11 @@ double OperandSpecials::sum(unsigned row, unsigned column, float c) const {
   return total;
 }
 
+/// Products of `count` k from `begin` on.
 template <bool Wide>
-static void multiply(const Operands &operands, bool fresh,
-                     float *accumulators) {
+static void multiply(const Operands &operands, unsigned begin, unsigned count,
+                     bool fresh, float *accumulators) {
   static thread_local auto columns = std::make_unique<DecodedColumns>();
-  unsigned count = 32 / getBytes(operands.typeA);
   // Products are moved up to where they are cut off.
   unsigned guard = (Wide ? kWideFraction : kNarrowFraction) -
                    getMantissaBits(operands.typeA) -
@@ -49,7 +50,7 @@ static void multiply(const Operands &operands, bool fresh,
   for (unsigned n = 0; n < operands.columns; ++n) {
     columns->special[n] = false;
     for (unsigned k = 0; k < count; ++k) {
-      Number number = loadNumber(operands.typeB, operands.b[n], k);
+      Number number = loadNumber(operands.typeB, operands.b[n], begin + k);
       columns->significand[k][n] = number.significand;
       columns->exponent[k][n] = number.exponent;
       columns->special[n] |= number.special;
@@ -61,7 +62,7 @@ static void multiply(const Operands &operands, bool fresh,
     DecodedRow row;
     row.special = false;
     for (unsigned k = 0; k < count; ++k) {
-      Number number = loadNumber(operands.typeA, operands.a[m], k);
+      Number number = loadNumber(operands.typeA, operands.a[m], begin + k);
       row.significand[k] = number.significand * (1 << guard);
       row.exponent[k] = number.exponent;
       row.special |= number.special;
@@ -78,8 +79,41 @@ static void multiply(const Operands &operands, bool fresh,
 
 void fp8emu::multiplyAccumulate(const Operands &operands, bool fresh,
                                 float *accumulators) {
+  unsigned count = 32 / getBytes(operands.typeA);
   if (getBytes(operands.typeA) == 1)
-    multiply<false>(operands, fresh, accumulators);
+    multiply<false>(operands, 0, count, fresh, accumulators);
   else
-    multiply<true>(operands, fresh, accumulators);
+    multiply<true>(operands, 0, count, fresh, accumulators);
+}
+
+void fp8emu::multiplyAccumulateHalves(const Operands &operands,
+                                      float *accumulators) {
+  constexpr unsigned half = kMaxProducts / 2;
+  for (unsigned begin = 0; begin < kMaxProducts; begin += half)
+    multiply<false>(operands, begin, half, /*fresh=*/false, accumulators);
+}
+
+/// The first two of each four codes as f16, or the others.
+static void convertHalf(Element type, const uint8_t (&codes)[32], unsigned half,
+                        uint8_t (&out)[32]) {
+  for (unsigned i = 0; i < kMaxProducts / 2; ++i) {
+    unsigned k = i / 2 * 4 + half * 2 + i % 2;
+    auto code = static_cast<uint16_t>(
+        getCode(Element::F16, static_cast<float>(getValue(type, codes, k))));
+    std::memcpy(out + 2 * i, &code, 2);
+  }
+}
+
+void fp8emu::multiplyAccumulateAsHalf(const Operands &operands,
+                                      float *accumulators) {
+  static thread_local auto converted = std::make_unique<Operands>();
+  converted->typeA = converted->typeB = Element::F16;
+  converted->columns = operands.columns;
+  for (unsigned half : {0u, 1u}) {
+    for (unsigned m = 0; m < kWarpRows; ++m)
+      convertHalf(operands.typeA, operands.a[m], half, converted->a[m]);
+    for (unsigned n = 0; n < operands.columns; ++n)
+      convertHalf(operands.typeB, operands.b[n], half, converted->b[n]);
+    multiplyAccumulate(*converted, /*fresh=*/false, accumulators);
+  }
 }

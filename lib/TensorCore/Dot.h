@@ -58,6 +58,14 @@ struct Operands {
 void multiplyAccumulate(const Operands &operands, bool fresh,
                         float *accumulators);
 
+/// The same of types of 8 bits by Ada's mma.sync: 16 products at a time, of
+/// ascending k.
+void multiplyAccumulateHalves(const Operands &operands, float *accumulators);
+
+/// Those of 8 bits converted to f16, whose exponents count where sums are cut
+/// off, in two sums of 16: of the k that are 0 or 1 in 4, and of the others.
+void multiplyAccumulateAsHalf(const Operands &operands, float *accumulators);
+
 /// The same with sums of f32, one product after the other: sooner done.
 void multiplyAccumulatePlain(const Operands &operands, bool fresh,
                              float *accumulators);

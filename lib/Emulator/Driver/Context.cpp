@@ -37,7 +37,8 @@ ContextState &fp8emu::getContextState(int device) {
 int fp8emu::getMaxShared() { return getMultiprocessorShared() - 1024; }
 
 int fp8emu::getMultiprocessorShared() {
-  return getSettings().arch < 90 ? 167936 : 233472;
+  unsigned arch = getSettings().arch;
+  return arch == 89 || arch == 120 ? 102400 : arch < 90 ? 167936 : 233472;
 }
 
 std::mutex &fp8emu::getDeviceMutex() {
@@ -208,9 +209,11 @@ FP8EMU_API int cuDeviceGetName(char *name, int size, int device) {
     return !isDevice(device) ? kInvalidDevice : kInvalidValue;
   unsigned arch = getSettings().arch;
   std::snprintf(name, static_cast<size_t>(size), "Emulated %s",
-                arch == 80   ? "A100"
-                : arch == 90 ? "H200"
-                             : "B200");
+                arch == 80    ? "A100"
+                : arch == 89  ? "RTX 4090"
+                : arch == 90  ? "H200"
+                : arch == 100 ? "B200"
+                              : "RTX 5090");
   return kSuccess;
 }
 

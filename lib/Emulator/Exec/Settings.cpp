@@ -9,6 +9,7 @@
 #include "Settings.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <initializer_list>
@@ -139,10 +140,12 @@ Settings Settings::read(std::string &problem) {
     return true;
   });
   readFailures(problem, settings);
-  if (int arch = readWord(problem, "FP8_EMULATOR_ARCH", {"80", "90", "100"},
-                          "80, 90 or 100");
+  if (int arch =
+          readWord(problem, "FP8_EMULATOR_ARCH",
+                   {"80", "89", "90", "100", "120"}, "80, 89, 90, 100 or 120");
       arch >= 0)
-    settings.arch = arch == 0 ? 80 : arch == 1 ? 90 : 100;
+    settings.arch =
+        std::array{80u, 89u, 90u, 100u, 120u}[static_cast<size_t>(arch)];
   if (int kernels = readWord(problem, "FP8_EMULATOR_KERNELS", {"skip", "run"},
                              "run or skip");
       kernels >= 0)

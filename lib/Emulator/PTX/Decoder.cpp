@@ -55,6 +55,17 @@ void Decoder::expectTarget(unsigned arch, std::string_view suffixes) const {
        std::string(target));
 }
 
+void Decoder::expectTargetFrom(unsigned arch) const {
+  std::string_view target = program.module->target;
+  unsigned number = 0;
+  for (char c : target)
+    if (c >= '0' && c <= '9' && number < 1000)
+      number = number * 10 + static_cast<unsigned>(c - '0');
+  if (number < arch)
+    fail("expected a module for sm_" + std::to_string(arch) +
+         " or later, but got one for " + std::string(target));
+}
+
 const Operand &Decoder::operand(size_t i) const {
   if (i >= numOperands())
     fail("expected more than " + std::to_string(numOperands()) + " operands");
@@ -318,7 +329,7 @@ static const DecodeTable &getTable() {
          {addArithmetic, addLogic, addMoves, addComparisons, addConversions,
           addControl, addMemory, addSpaces, addAtomics, addWarpwide,
           addBarriers, addMBarriers, addAsyncCopies, addMatrices, addWgmma,
-          addTcgen05, addClusterControl})
+          addMma, addTcgen05, addClusterControl})
       add(t);
     return t;
   }();

@@ -73,6 +73,8 @@ public:
   void expectOperands(size_t count) const;
   /// The module is for the architecture, with one of these suffixes.
   void expectTarget(unsigned arch, std::string_view suffixes) const;
+  /// The module is for that architecture, or a later one.
+  void expectTargetFrom(unsigned arch) const;
   const Operand &operand(size_t i) const;
 
   /// The row of a source of so many bits: a register or a constant.
@@ -166,6 +168,7 @@ void decodePlainCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 /// The rest of cp.async.bulk.tensor.
 void decodeTensorCopy(Decoder &decoder, Modifiers &modifiers, Op &op);
 void addWgmma(DecodeTable &table);
+void addMma(DecodeTable &table);
 void addTcgen05(DecodeTable &table);
 void addClusterControl(DecodeTable &table);
 /// Decodes pairs of f32; false if it is none.

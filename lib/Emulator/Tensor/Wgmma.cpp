@@ -14,7 +14,7 @@
 
 #include "Check/Checker.h"
 #include "Tensor/Descriptor.h"
-#include "TensorCore/Dot.h"
+#include "Tensor/Fragments.h"
 
 using namespace fp8emu;
 
@@ -100,17 +100,6 @@ static void checkRows(Checker &checker, Warp &warp, const Op &op,
       read(descriptor.locateMN(firstRow + row, k, bytes));
 }
 
-/// Fragments of A: each lane has 4 bytes of 4 (PTX ISA, "Register Fragments").
-static void readFragments(Warp &warp, const uint32_t *rows,
-                          uint8_t (*out)[32]) {
-  for (unsigned i = 0; i < 4; ++i) {
-    const auto *words = warp.row<uint32_t>(rows[i]);
-    for (unsigned lane = 0; lane < kLanes; ++lane)
-      std::memcpy(out[lane / 4 + i % 2 * 8] + i / 2 * 16 + lane % 4 * 4,
-                  words + lane, 4);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Accumulators
 //===----------------------------------------------------------------------===//
@@ -123,13 +112,6 @@ struct Accumulators {
   unsigned inFlight = 0;
 };
 } // namespace fp8emu
-
-/// Where a register's lane lies in the 16 rows.
-static size_t locate(unsigned i, unsigned lane, unsigned columns) {
-  unsigned row = lane / 4 + i / 2 % 2 * 8;
-  unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-  return size_t{row} * columns + column;
-}
 
 static std::shared_ptr<Accumulators> takeAccumulators(Warp &warp, const Op &op,
                                                       const uint32_t *rows,
@@ -150,7 +132,7 @@ static std::shared_ptr<Accumulators> takeAccumulators(Warp &warp, const Op &op,
   for (unsigned i = 0; i < count; ++i) {
     auto *row = warp.row<float>(rows[i]);
     for (unsigned lane = 0; lane < kLanes; ++lane)
-      made->values[locate(i, lane, columns)] = row[lane];
+      made->values[locateSum(i, lane, columns)] = row[lane];
     std::memset(row, 0xff, sizeof(float) * kLanes);
   }
   warp.tensor.accumulators.push_back(made);
@@ -162,7 +144,7 @@ static void giveBack(Warp &warp, const std::shared_ptr<Accumulators> &done) {
   for (unsigned i = 0; i < done->rows.size(); ++i) {
     auto *row = warp.row<float>(done->rows[i]);
     for (unsigned lane = 0; lane < kLanes; ++lane)
-      row[lane] = done->values[locate(i, lane, columns)];
+      row[lane] = done->values[locateSum(i, lane, columns)];
   }
   std::erase(warp.tensor.accumulators, done);
 }
@@ -291,14 +273,6 @@ static unsigned takeColumns(Decoder &decoder, std::string_view shape,
   return columns;
 }
 
-static Element takeElement(Decoder &decoder, std::string_view name) {
-  for (size_t i = 0; i < std::size(fp8rt::kTensorCoreFormats); ++i)
-    if (auto type = static_cast<Element>(i);
-        getFormat(type).name == name && getBits(type) >= 8)
-      return type;
-  decoder.fail("unknown type '" + std::string(name) + "'");
-}
-
 static void expectPositive(Decoder &decoder, size_t index) {
   int64_t sign = decoder.immediate(decoder.operand(index));
   if (sign != 1)
@@ -321,8 +295,7 @@ static void decodeMultiply(Decoder &decoder, Modifiers &modifiers, Op &op) {
   if (modifiers.empty())
     decoder.fail("expected two types");
   shape.typeB = takeElement(decoder, modifiers.takeNext());
-  if (getBytes(shape.typeA) != getBytes(shape.typeB) ||
-      (getBytes(shape.typeA) > 1 && shape.typeA != shape.typeB))
+  if (!goTogether(shape.typeA, shape.typeB))
     decoder.fail("expected types that go together");
   shape.columns = takeColumns(decoder, dimensions, shape.typeA);
   shape.aInRegisters = decoder.operand(1).kind == Operand::Vector;
