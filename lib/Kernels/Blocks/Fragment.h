@@ -36,6 +36,20 @@ struct FragmentLayout {
   /// after each other, that stmatrix takes as they are.
   bool isMatrices = false;
 
+  /// Sums of 64 rows and so many columns, a multiple of 8, that a warpgroup
+  /// has: lane l of warp w holds in register i the element of row 16 w + l / 4
+  /// + 8 ((i >> 1) & 1) and column 8 (i >> 2) + 2 (l & 3) + (i & 1) (PTX ISA,
+  /// "Register Fragments for wgmma.mma_async.m64nNk32", and the accumulators of
+  /// mma.m16n8, one after the other). It is that of all operand types.
+  static FragmentLayout ofMatrices(int64_t cols) {
+    FragmentLayout layout{/*warpRows=*/16, /*lanesPerRow=*/4, /*rows=*/{0, 8},
+                          /*pairs=*/{}, /*isMatrices=*/true};
+    for (int64_t col = 0; col < cols; col += 8)
+      for (int64_t row = 0; row < 2; ++row)
+        layout.pairs.push_back({row, col});
+    return layout;
+  }
+
   /// Where the first element of a thread is, by its number in the warpgroup.
   Value getFirstRow(KernelBuilder &b, Value thread) const {
     Value lane = b.bitAnd(thread, 31);

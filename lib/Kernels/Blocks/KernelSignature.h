@@ -15,6 +15,16 @@
 
 namespace mlir::fp8 {
 
+/// Whether kernels of the chip can begin while the one before them ends, and
+/// wait for it (PTX ISA, griddepcontrol).
+inline bool hasDependentLaunches(GPUTargetAttr target) {
+  return target.getComputeCapability() >= 90;
+}
+/// Whether blocks of a launch can be clusters.
+inline bool hasClusters(GPUTargetAttr target) {
+  return target.getComputeCapability() >= 90;
+}
+
 /// The parameters of a kernel by name, and where each comes from when it is
 /// launched; then the launch, and the function. Arguments and extents come
 /// first.

@@ -11,6 +11,13 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+Value fp8::swizzleBytes(KernelBuilder &b, Value linear, int64_t width) {
+  int64_t mask = width - 16;
+  if (mask == 0)
+    return linear;
+  return b.bitXor(linear, b.bitAnd(b.shiftRight(linear, 3), mask));
+}
+
 OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
                          int64_t blocks, int64_t part)
     : elementType(operand.elementType), major(operand.major),

@@ -18,6 +18,11 @@ namespace mlir::fp8 {
 /// swizzle atom.
 inline constexpr int64_t kRowBytes = 128;
 
+/// The place of byte `linear` (i32) in rows of `width` bytes, 16 to 128, as
+/// bulk copies swizzle them (PTX ISA, "Swizzling Modes"): address bits 4.. are
+/// exclusive-ored with bits 7..: 3, 2, 1 or none of them.
+Value swizzleBytes(KernelBuilder &b, Value linear, int64_t width);
+
 /// How an operand's part of a stage lies in shared memory, as bulk tensor
 /// copies write it and tensor cores read it (PTX ISA, "Asynchronous Warpgroup
 /// Level Matrix Shared Memory Layout" and "Shared Memory Layout and Swizzling"
@@ -84,6 +89,11 @@ public:
   }
   /// From one group of 64 rows to the next, where all are multiples of 64.
   int64_t getSliceBytes() const { return 64 * kRowBytes; }
+
+  /// Where a byte of a box is that would be at `linear` (i32) without swizzle.
+  Value getSwizzled(KernelBuilder &b, Value linear) const {
+    return swizzleBytes(b, linear, swizzle);
+  }
 
   /// Clears what is of K before `begin` or from `end` (i32, elements) on in the
   /// operand's part of a stage, which begins at `stage` in shared memory; this

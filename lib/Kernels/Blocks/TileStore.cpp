@@ -9,6 +9,7 @@
 #include "TileStore.h"
 #include "BulkCopy.h"
 #include "Hazards.h"
+#include "OperandTile.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -117,12 +118,8 @@ void BulkTileStore::skipSubtile() {
 }
 
 Value BulkTileStore::getSwizzled(Value row, Value chunk) {
-  Value linear = b.add(b.mul(row, shape.slabBytes), b.mul(chunk, 16));
-  // Address bits 4.. are exclusive-ored with bits 7..: 3, 2 or 1 of them.
-  int64_t mask = shape.slabBytes - 16;
-  if (mask == 0)
-    return linear;
-  return b.bitXor(linear, b.bitAnd(b.shiftRight(linear, 3), mask));
+  return swizzleBytes(b, b.add(b.mul(row, shape.slabBytes), b.mul(chunk, 16)),
+                      shape.slabBytes);
 }
 
 void BulkTileStore::writeMatrices(Value buffer, Value thread,

@@ -472,6 +472,10 @@ public:
     if (spec.reducesRows && columns < spec.columns)
       return fail("expected tiles of whole rows of {0}, but got {1}",
                   spec.columns, columns);
+    if (config.getCluster() > 1 && !hasClusters(target))
+      return fail("expected a row in one block, for {0} has no clusters, but "
+                  "got {1}",
+                  target.getChip(), config);
     if (config.getCluster() > 1 &&
         (!spec.reducesRows || config.getLanes() < config.getCluster()))
       return fail("expected a cluster to have whole rows, and no more blocks "
@@ -541,6 +545,7 @@ public:
     OpBuilder::InsertionGuard guard(builder);
     FusionSignature fusion =
         getFusionSignature(builder.getContext(), spec, config);
+    fusion.launch.overlap = hasDependentLaunches(target);
     LLVM::LLVMFuncOp function = fusion.signature.create(
         builder, loc, name, fusion.launch, getFusionMath(spec));
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
@@ -557,7 +562,7 @@ public:
     for (size_t i = 0; i < spec.captures.size(); ++i)
       captures.push_back(params.lookup("capture" + std::to_string(i)));
     buildFusionKernel(b, spec, config, params, fusion.inputs, fusion.outputs,
-                      captures, shared);
+                      captures, shared, fusion.launch.overlap);
     return function;
   }
 };

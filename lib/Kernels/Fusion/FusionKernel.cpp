@@ -39,7 +39,7 @@ public:
         tile(b, spec, config, std::move(params)),
         values(b, spec, config, tile, inputs, captures, shared) {}
 
-  void build();
+  void build(bool overlaps);
 
 private:
   Value getResult(int64_t number) const {
@@ -455,9 +455,12 @@ void FusionKernel::buildInTurn() {
   }
 }
 
-void FusionKernel::build() {
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+void FusionKernel::build(bool overlaps) {
+  if (overlaps) {
+    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
+  }
   if (config.getCluster() > 1)
     NVVM::ClusterArriveRelaxedOp::create(b, /*aligned=*/b.getUnitAttr());
   values.loadInputs();
@@ -515,8 +518,8 @@ void fp8::buildFusionKernel(KernelBuilder &b, const FusionSpec &spec,
                             llvm::StringMap<Value> params,
                             ArrayRef<FusionArgument> inputs,
                             ArrayRef<FusionArgument> outputs,
-                            ValueRange captures, Value shared) {
+                            ValueRange captures, Value shared, bool overlaps) {
   FusionKernel(b, spec, config, std::move(params), inputs, outputs, captures,
                shared)
-      .build();
+      .build(overlaps);
 }

@@ -19,12 +19,13 @@ int64_t getFusionSharedBytes(const FusionSpec &spec, FusionConfigAttr config);
 
 /// Builds the body of a kernel at the builder's insertion point. `params` has
 /// the extents `rows` and `columns`, and of every argument the pointer, by its
-/// name, and strides; `captures` are the spec's.
+/// name, and strides; `captures` are the spec's. `overlaps` is whether the
+/// kernel may begin before the one before it has ended, and waits.
 void buildFusionKernel(KernelBuilder &b, const FusionSpec &spec,
                        FusionConfigAttr config, llvm::StringMap<Value> params,
                        ArrayRef<FusionArgument> inputs,
                        ArrayRef<FusionArgument> outputs, ValueRange captures,
-                       Value shared);
+                       Value shared, bool overlaps);
 
 } // namespace mlir::fp8
 

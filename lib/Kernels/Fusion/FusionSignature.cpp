@@ -138,7 +138,6 @@ FusionSignature fp8::getFusionSignature(MLIRContext *context,
   launch.block = config.getThreads();
   launch.cluster = config.getCluster();
   launch.sharedBytes = getFusionSharedBytes(spec, config);
-  launch.overlap = true;
   return {inputs, outputs, signature, launch};
 }
 

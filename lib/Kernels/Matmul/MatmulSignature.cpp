@@ -18,7 +18,7 @@ static constexpr int64_t kL2Bytes = 128;
 /// Kernels with bulk stores read factors per row and epilogue operands in
 /// pairs.
 static int64_t getPairAlignment(const MatmulForm &form) {
-  return form.storeBytes ? 8 : 1;
+  return form.storeBytes || form.storesInPairs ? 8 : 1;
 }
 
 namespace {
@@ -94,6 +94,15 @@ void SignatureBuilder::addMap(StringRef name, ArrayRef<int64_t> box,
 }
 
 void SignatureBuilder::addOperandMap(StringRef name, const OperandTile &tile) {
+  if (form.readsByThreads) {
+    if (std::optional<std::string> own = getName(name)) {
+      signature.addPointer(*own + ".ptr", *own);
+      signature.addStride(*own + ".stride_row", *own, spec.getRank(name) - 2);
+      if (spec.hasBatch(name))
+        signature.addStride(*own + ".stride_batch", *own, 0);
+    }
+    return;
+  }
   int64_t swizzle = tile.getSwizzle();
   addMap(name, tile.getBox(), swizzle == 16 ? 0 : swizzle);
 }
@@ -231,8 +240,8 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
   launch.block = form.threads;
   launch.cluster = form.clusterSize;
   launch.sharedBytes = form.sharedBytes;
-  launch.resident = 1;
-  launch.overlap = true;
+  launch.resident = form.resident;
+  launch.overlap = form.overlaps;
   launch.flops = sums * k * 2;
   // Those of ranges are as many as of one product; of groups that are masked
   // the most.
@@ -242,7 +251,9 @@ void SignatureBuilder::build(KernelSignature::Launch &launch) {
 
 MatmulSignature::MatmulSignature(MLIRContext *context, const MatmulSpec &spec,
                                  const MatmulForm &form)
-    : signature(context, getMatmulArguments(context, spec, form.storeBytes != 0,
-                                            getPairAlignment(form))) {
+    : signature(context,
+                getMatmulArguments(context, spec,
+                                   form.storeBytes != 0 || form.storesInPairs,
+                                   getPairAlignment(form))) {
   SignatureBuilder(signature, spec, form).build(launch);
 }

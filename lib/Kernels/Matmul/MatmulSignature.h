@@ -34,6 +34,13 @@ struct MatmulForm {
   bool skipsZeros = false;
   /// Rows of B whose exponents a bulk copy brings; 0 unless it is lifted.
   int64_t exponents = 0;
+  /// Whether threads copy A and B, with addresses of their own; and store two
+  /// neighbours of a row at once, where nothing is stored in bulk.
+  bool readsByThreads = false, storesInPairs = false;
+  /// Blocks that a multiprocessor runs at a time.
+  int64_t resident = 1;
+  /// Whether it may begin before the kernel before it has ended, and waits.
+  bool overlaps = true;
 };
 
 /// The kernel's parameters, by the names in docs/Kernels.md, and its launch.

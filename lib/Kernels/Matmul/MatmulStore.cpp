@@ -29,13 +29,13 @@ createBulkStore(KernelBuilder &b, std::optional<BulkTileStore::Shape> shape,
 
 MatmulStore::MatmulStore(const MatmulParams &kernel, FragmentLayout fragments,
                          std::optional<BulkTileStore::Shape> shape,
-                         Staging staging, Warpgroup warpgroup)
+                         Staging staging, Warpgroup warpgroup, bool inPairs)
     : kernel(kernel), b(kernel.b), spec(kernel.spec),
       fragments(std::move(fragments)), partRows(shape ? shape->rows : 0),
-      lane(warpgroup.lane),
+      inPairs(inPairs), lane(warpgroup.lane),
       bulk(createBulkStore(b, shape, this->fragments, staging, warpgroup)),
       epilogue(b, getEpilogueShape(spec), this->fragments,
-               /*vectorLoads=*/shape.has_value()) {
+               /*vectorLoads=*/shape || inPairs) {
   if (spec.isDual())
     epilogue.setFirst(getFirstShape(spec), spec.getDual()->numOperands,
                       spec.getDual()->position);
@@ -58,7 +58,7 @@ void MatmulStore::storePart(const Tile &tile, const Part &part,
   if (bulk)
     storeInBulk(tile, part, packedAt);
   else
-    storeDirectly(tile, part.fragment, /*inPairs=*/false, packedAt);
+    storeDirectly(tile, part.fragment, inPairs, packedAt);
   epilogue.endSubtile();
 }
 

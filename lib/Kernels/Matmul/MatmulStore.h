@@ -29,10 +29,11 @@ public:
     Value shared;
     int64_t offset;
   };
-  /// `bulk` is nothing where each element is stored by itself.
+  /// `bulk` is nothing where each element is stored by itself, or, `inPairs`,
+  /// two neighbours of a row: rows are multiples of 16 bytes then.
   MatmulStore(const MatmulParams &kernel, FragmentLayout fragments,
               std::optional<BulkTileStore::Shape> bulk, Staging staging,
-              Warpgroup warpgroup);
+              Warpgroup warpgroup, bool inPairs = false);
   /// The bulk store refers to the layout.
   MatmulStore(const MatmulStore &) = delete;
   MatmulStore &operator=(const MatmulStore &) = delete;
@@ -72,6 +73,7 @@ private:
   const MatmulSpec &spec;
   FragmentLayout fragments;
   int64_t partRows;
+  bool inPairs;
   Value lane;
   std::optional<BulkTileStore> bulk;
   Epilogue epilogue;

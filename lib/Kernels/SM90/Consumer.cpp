@@ -27,7 +27,7 @@ public:
         slice(kernel.isPingPong() ? b.i32(0) : group),
         barrierId(b.add(group, 1)), accumulator(kernel, ring, slice),
         store(kernel,
-              Wgmma::getFragmentLayout(spec.getResultCols(config.getCols())),
+              FragmentLayout::ofMatrices(spec.getResultCols(config.getCols())),
               getBulkShape(), {kernel.shared, layout.offsetStaging},
               {group, barrierId, kernel.warp, kernel.lane}),
         splitK(createSplitK()) {}

@@ -51,18 +51,6 @@ Wgmma::Wgmma(KernelBuilder &b, int64_t cols, const OperandTile &aTile,
       b.getContext(), SmallVector<Type>(getNumRegisters(), b.getF32Type()));
 }
 
-FragmentLayout Wgmma::getFragmentLayout(int64_t cols) {
-  FragmentLayout layout;
-  layout.warpRows = 16;
-  layout.lanesPerRow = 4;
-  layout.rows = {0, 8};
-  for (int64_t col = 0; col < cols; col += 8)
-    for (int64_t row = 0; row < 2; ++row)
-      layout.pairs.push_back({row, col});
-  layout.isMatrices = true;
-  return layout;
-}
-
 Value Wgmma::getUndefined(KernelBuilder &b) {
   return LLVM::UndefOp::create(b, accumulatorType);
 }

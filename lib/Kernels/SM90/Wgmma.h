@@ -24,11 +24,8 @@ public:
   /// Whether the instruction multiplies elements of this type.
   static bool takes(Type type);
 
-  /// The accumulator of one thread, cols / 2 registers: lane l of warp w holds
-  /// in register i the element of row 16 w + l / 4 + 8 ((i >> 1) & 1) and
-  /// column 8 (i >> 2) + 2 (l & 3) + (i & 1) (PTX ISA, "Register Fragments for
-  /// wgmma.mma_async.m64nNk32"). It is that of all operand types.
-  static FragmentLayout getFragmentLayout(int64_t cols);
+  /// The accumulator of one thread, cols / 2 registers:
+  /// FragmentLayout::ofMatrices.
   LLVM::LLVMStructType getAccumulatorType() const { return accumulatorType; }
   int64_t getNumRegisters() const { return cols / 2; }
   Value getUndefined(KernelBuilder &b);

@@ -37,7 +37,7 @@ public:
                   TransposeConfigAttr config, llvm::StringMap<Value> params,
                   Value shared);
 
-  void build();
+  void build(bool overlaps);
 
 private:
   Value getParam(StringRef name) const { return params.lookup(name); }
@@ -143,9 +143,12 @@ void TransposeKernel::writeColumn(Value inTile) {
   });
 }
 
-void TransposeKernel::build() {
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+void TransposeKernel::build(bool overlaps) {
+  if (overlaps) {
+    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
+  }
   // All loads are under way before the first is waited for.
   SmallVector<std::pair<Value, SmallVector<Value>>> groups;
   for (int64_t i = 0; i < kWords; i += warps) {
@@ -196,7 +199,6 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.grid = {tiles};
   launch.block = config.getWarps() * 32;
   launch.sharedBytes = kWords * perWord * kWords * 4;
-  launch.overlap = true;
   return signature;
 }
 
@@ -254,6 +256,7 @@ public:
     KernelSignature signature =
         getSignature(builder.getContext(), transpose,
                      cast<TransposeConfigAttr>(config), launch);
+    launch.overlap = hasDependentLaunches(target);
     LLVM::LLVMFuncOp function =
         signature.create(builder, loc, name, launch, KernelMath::Exact);
     builder.setInsertionPointToStart(function.addEntryBlock(builder));
@@ -263,7 +266,7 @@ public:
         KernelSignature::kSharedName);
     TransposeKernel(b, transpose, cast<TransposeConfigAttr>(config),
                     signature.getParams(function), shared)
-        .build();
+        .build(launch.overlap);
     return function;
   }
 };
