@@ -229,7 +229,8 @@ def ConvertGemmsToRuntimePass
 
     One with the attribute `tensor_core_accumulation` (types of A and B, K of a block,
     split-K, whether blocks are promoted, whose tensor cores) becomes a call
-    of `fp8rt_gemm_tensor_core`, whose sums are an H200's, or of
+    of `fp8rt_gemm_tensor_core`, whose sums are an H200's, of `fp8rt_gemm_mma`,
+    whose sums are Ada's, or of
     `fp8rt_gemm_tcgen05`, whose sums are Blackwell's, and one that has factors of
     so many elements of K beside them, one of `fp8rt_gemm_tcgen05_scaled`:
 

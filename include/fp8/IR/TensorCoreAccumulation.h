@@ -27,8 +27,9 @@ namespace mlir::fp8 {
 constexpr llvm::StringLiteral kTensorCoreAccumulationAttrName =
     "tensor_core_accumulation";
 
-/// The instructions of Hopper and of Blackwell, whose sums keep different bits.
-enum class TensorCoreInstruction : int64_t { WGMMA = 0, TCGen05 = 1 };
+/// The instructions of Hopper, of Blackwell and of Ada, whose sums keep
+/// different bits.
+enum class TensorCoreInstruction : int64_t { WGMMA = 0, TCGen05 = 1, MMA = 2 };
 
 struct TensorCoreAccumulation {
   /// Types of A and B, fp8rt_tensor_core_type.
@@ -53,8 +54,8 @@ struct TensorCoreAccumulation {
     // What the attribute was called before.
     if (!values)
       values = op->getAttrOfType<DenseI64ArrayAttr>("tensor_core_sums");
-    if (!values || values.size() < 6 || values.size() > 7 ||
-        (values[5] != 0 && values[5] != 1))
+    if (!values || values.size() < 6 || values.size() > 7 || values[5] < 0 ||
+        values[5] > 2)
       return std::nullopt;
     return TensorCoreAccumulation{values[0],
                                   values[1],

@@ -72,6 +72,15 @@ void _mlir_ciface_fp8rt_gemm_tensor_core(const fp8rt_memref3d_f32 *a,
                                          int32_t type_b, int32_t block_k,
                                          int32_t parts, int32_t promoted);
 
+/// The same with the sums of Ada's instruction, as far as they are known
+/// (docs/Emulator.md): kernels of lib/Kernels/SM89. Of 8-bit types it adds up
+/// 16 products at a time. Since 1.1.
+void _mlir_ciface_fp8rt_gemm_mma(const fp8rt_memref3d_f32 *a,
+                                 const fp8rt_memref3d_f32 *b,
+                                 fp8rt_memref3d_f32 *c, int32_t type_a,
+                                 int32_t type_b, int32_t block_k, int32_t parts,
+                                 int32_t promoted);
+
 /// The same with the sums of Blackwell's instruction, as far as they are known
 /// (docs/Emulator.md): kernels of lib/Kernels/SM100, which promote nothing.
 void _mlir_ciface_fp8rt_gemm_tcgen05(const fp8rt_memref3d_f32 *a,

@@ -188,6 +188,9 @@ declareCallee(PatternRewriter &rewriter, linalg::LinalgOp op,
   if (sums && sums->instruction == fp8::TensorCoreInstruction::TCGen05)
     return fp8::declareRuntimeFunction(
         rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_tcgen05);
+  if (sums && sums->instruction == fp8::TensorCoreInstruction::MMA)
+    return fp8::declareRuntimeFunction(
+        rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_mma);
   if (sums)
     return fp8::declareRuntimeFunction(
         rewriter, op, fp8::runtime::_mlir_ciface_fp8rt_gemm_tensor_core);
@@ -312,7 +315,7 @@ LogicalResult ConvertGemm::matchAndRewrite(linalg::LinalgOp op,
   SmallVector<int64_t> numbers;
   if (sums)
     numbers = {sums->typeA, sums->typeB, sums->blockK, sums->parts};
-  if (sums && sums->instruction == fp8::TensorCoreInstruction::WGMMA)
+  if (sums && sums->instruction != fp8::TensorCoreInstruction::TCGen05)
     numbers.push_back(sums->isPromoted);
   for (int64_t value : numbers)
     arguments.push_back(arith::ConstantOp::create(

@@ -192,6 +192,20 @@ extern "C" void _mlir_ciface_fp8rt_gemm_tensor_core(
       {{*a, *b, types.a, types.b, isWide}, *c, block_k, parts, promoted != 0});
 }
 
+extern "C" void _mlir_ciface_fp8rt_gemm_mma(const fp8rt_memref3d_f32 *a,
+                                            const fp8rt_memref3d_f32 *b,
+                                            fp8rt_memref3d_f32 *c,
+                                            int32_t type_a, int32_t type_b,
+                                            int32_t block_k, int32_t parts,
+                                            int32_t promoted) {
+  Types types = takeTypes(type_a, type_b,
+                          [](Element type) { return getBits(type) >= 8; });
+  bool isWide = getBytes(types.a) > 1;
+  TensorCoreOperands operands{*a, *b, types.a, types.b, isWide};
+  operands.inHalves = !isWide;
+  forEachTile<computeTile>({operands, *c, block_k, parts, promoted != 0});
+}
+
 extern "C" void _mlir_ciface_fp8rt_gemm_tcgen05(const fp8rt_memref3d_f32 *a,
                                                 const fp8rt_memref3d_f32 *b,
                                                 fp8rt_memref3d_f32 *c,

@@ -41,7 +41,9 @@ class PlainInstruction final : public TensorCoreInstruction, SpecialTerms {
 public:
   PlainInstruction(const TensorCoreOperands &operands,
                    const TensorCoreTile &tile)
-      : TensorCoreInstruction(operands, tile, 32 / getBytes(operands.typeA)) {}
+      : TensorCoreInstruction(operands, tile,
+                              (operands.inHalves ? 16 : 32) /
+                                  getBytes(operands.typeA)) {}
 
   void load(int64_t k) override;
   void addRow(int64_t row, bool fresh, float *sums) override;

@@ -45,6 +45,7 @@ struct TensorCoreOperands {
   /// Each is of `factorK` elements; null if there are none.
   const fp8rt_memref3d_f32 *factorsA = nullptr, *factorsB = nullptr;
   int64_t factorK = 0;
+  bool inHalves = false; /* an instruction adds half of its K, then the rest */
 };
 
 /// A tile's rows by its columns, over the few of K that one instruction takes.
