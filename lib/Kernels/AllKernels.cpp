@@ -15,6 +15,7 @@
 #include "Fusion/FusionGenerator.h"
 #include "Fusion/FusionSpec.h"
 #include "SM100/SM100.h"
+#include "SM89/SM89.h"
 #include "SM90/SM90.h"
 #include "Transpose/TransposeGenerator.h"
 #include "Transpose/TransposeSpec.h"
@@ -38,6 +39,7 @@ void fp8::registerAllArchitectures() {
   std::call_once(once, [] {
     registerSM90();
     registerSM100();
+    registerSM89();
   });
 }
 

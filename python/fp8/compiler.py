@@ -6,7 +6,7 @@ import threading
 import time
 
 from fp8 import _core, cache as caches, files, programs
-from fp8.errors import ArgumentError, Error, make_diagnostics, make_error, shorten
+from fp8.errors import ArgumentError, Diagnostic, Error, make_diagnostics, make_error, shorten
 from fp8.program import Program
 from fp8.recipes import get_text
 from fp8.remarks import make_remarks
@@ -14,21 +14,37 @@ from fp8.remarks import make_remarks
 _FILE_ERROR = 6
 _line = threading.Lock()  # Who has it says progress on the terminal.
 # What a GPU of a compute capability runs.
-_TARGETS = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
+_TARGETS = {(8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a"}
+# What the driver of any other GPU assembles PTX of, from that compute capability on.
+_PORTABLE = ((8, 9), "sm_89")
 
 
-def find_default():
-    """The target of the first GPU if there is one that is known, else "cpu"; and its name."""
+def get_target(capability):
+    """What a GPU of that compute capability runs, or "cpu" if that is nothing; and whether it is code of another one,
+    which the driver assembles from PTX."""
+    if capability in _TARGETS:
+        return _TARGETS[capability], False
+    first, target = _PORTABLE
+    return (target, True) if capability is not None and capability >= first else ("cpu", False)
+
+
+def _get_first_gpu():
+    """(its name, its compute capability), ("", None) if there is none."""
     try:
         devices = _core.get_devices()
     except Error:
         devices = []
-    name, capability = devices[0] if devices else ("", None)
-    return _TARGETS.get(capability, "cpu"), name
+    return devices[0] if devices else ("", None)
+
+
+def find_default():
+    """The target of the first GPU if it has one, else "cpu"; and its name."""
+    name, capability = _get_first_gpu()
+    return get_target(capability)[0], name
 
 
 def get_default_target():
-    """The target of the first GPU if there is one that is known, else "cpu"."""
+    """The target of the first GPU if it has one, else "cpu"."""
     return find_default()[0]
 
 
@@ -80,11 +96,15 @@ def _write_option(value):
 
 
 def _make_options(recipe, target, options):
-    name = ""
+    name, is_portable = "", False
     if target == "auto":
-        target, name = find_default()
+        name, capability = _get_first_gpu()
+        target, is_portable = get_target(capability)
     pairs = [("recipe", get_text(recipe)), ("target", target)]
-    if name and target != "cpu" and options.get("machine") is None:
+    if is_portable:  # Machine code for another chip does not run.
+        if options.get("kernel_format") is None:
+            pairs.append(("kernel-format", "ptx"))
+    elif name and target != "cpu" and options.get("machine") is None:
         pairs.append(("machine", f"device:{name}"))
     return pairs + [(key.replace("_", "-"), _write_option(value))
                     for key, value in options.items() if value is not None]
@@ -109,7 +129,7 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
       bytecode as bytes, or the path of a file (a str without line breaks and braces is a path);
     - recipe: of fp8.recipes, or its text such as "mxfp8,mode=floor"; None computes what is
       written, in high precision. Attributes of the program and `recipe_file` go first;
-    - target: "cpu", "sm_90a", "sm_100a", or "auto": what the first GPU is, else "cpu";
+    - target: "cpu", "sm_89", "sm_90a", "sm_100a", or "auto": what the first GPU is, else "cpu";
     - cache: keep the program on disk and take it from there next time: True for
       `$XDG_CACHE_HOME/fp8/programs`, a path for another directory, False for none. Takes a
       linker; without one, every process compiles;
@@ -124,7 +144,19 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
     text, name = _read(source)
     pairs = _make_options(recipe, target, options)
     core, remarks, diagnostics = _find(text, name, pairs, cache)
-    return Program(core, make_remarks(remarks), make_diagnostics(diagnostics))
+    said = _describe_portable(name) if target == "auto" else ()
+    return Program(core, make_remarks(remarks), said + make_diagnostics(diagnostics))
+
+
+def _describe_portable(file):
+    """A remark where the first GPU runs another one's kernels."""
+    gpu, capability = _get_first_gpu()
+    target, is_portable = get_target(capability)
+    if not is_portable:
+        return ()
+    message = (f"portable: '{gpu}' has no kernels of its own, and runs those of {target}, which the driver assembles "
+               "when the program is loaded")
+    return (Diagnostic("remark", 0, 0, file, message, f"{file}: remark: {message}\n"),)
 
 
 def _find(text, name, pairs, cache):

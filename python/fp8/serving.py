@@ -227,5 +227,5 @@ def _make_parameters(kinds, scheme, name, sizes, k, loader):
 def check_device():
     """Raises UnsupportedError where layers are on a GPU that has no kernels."""
     if torch.cuda.is_available() and compiler.get_default_target() == "cpu":
-        raise UnsupportedError("expected a GPU with kernels for FP8, of compute capability 9.0 or 10.0, "
+        raise UnsupportedError("expected a GPU with kernels for FP8, of compute capability 8.9, 9.0 or 10.0, "
                                "but got another one")

@@ -6,8 +6,23 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from fp8 import _core
-from fp8.compiler import get_default_target
+from fp8.compiler import get_default_target, get_target
 from fp8.errors import Error
+
+
+# What is known of the kernels of a target.
+_KNOWN = {"sm_90a": "kernels of its own, measured", "sm_100a": "kernels of its own, timed by nobody",
+          "sm_89": "kernels of its own, timed by nobody"}
+
+
+def describe(capability):
+    """What a GPU of that compute capability runs, and how fast it may be."""
+    target, is_portable = get_target(capability)
+    if target == "cpu":
+        return "nothing: kernels take compute capability 8.9 or later; target=\"cpu\" works"
+    if is_portable:
+        return f"portable: kernels of {target}, assembled by the driver, timed by nobody"
+    return f"{target}: {_KNOWN[target]}"
 
 
 @dataclass(frozen=True)
@@ -22,7 +37,7 @@ class Support:
     linker: str  # its path, or "": no cache of programs, no Program.save
 
     def __str__(self):
-        gpus = ", ".join(f"{name} (compute capability {major}.{minor})"
+        gpus = "; ".join(f"{name} (compute capability {major}.{minor}), {describe((major, minor))}"
                          for name, (major, minor) in self.gpus)
         rows = [("fp8", self.version), ("target", self.target), ("GPUs", gpus or "none"),
                 ("CUDA driver", self.driver),

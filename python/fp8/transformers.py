@@ -101,8 +101,8 @@ def _check_device(device_map):
                               for name, (major, minor) in _core.get_devices()) or "none"
         except Error as error:
             found = f"none: {error}"
-        raise UnsupportedError(f"expected a GPU with kernels for FP8, of compute capability 9.0 or "
-                               f"10.0, but got {found}; device_map='cpu' computes on the CPU")
+        raise UnsupportedError(f"expected a GPU with kernels for FP8, of compute capability 8.9, "
+                               f"9.0 or 10.0, but got {found}; device_map='cpu' computes on the CPU")
 
 
 @auto.register_quantizer(METHOD)

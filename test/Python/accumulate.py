@@ -1,6 +1,7 @@
 # RUN: env FP8_CUDA_DRIVER=emulator %python %s
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=100 %python %s
-"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200, and of a B200, on
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %python %s
+"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200, of a B200 and of Ada, on
 the emulator: the same bytes."""
 
 import os
@@ -10,7 +11,7 @@ import fp8
 import ml_dtypes
 import numpy as np
 
-TARGET = "sm_100a" if os.environ.get("FP8_EMULATOR_ARCH") == "100" else "sm_90a"
+TARGET = {"89": "sm_89", "100": "sm_100a"}.get(os.environ.get("FP8_EMULATOR_ARCH"), "sm_90a")
 RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "block,pow2=false",
            "mxfp8", "mxfp8,weight_2d=true", "nvfp4", "nvfp4,weight_2d=true"]
 

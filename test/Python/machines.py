@@ -24,7 +24,7 @@ def emit(**options):
 class Test(unittest.TestCase):
     def test_the_compilers(self):
         found = machines.get_machines()
-        self.assertEqual(set(found), {"h200", "h100", "b200"})
+        self.assertEqual(set(found), {"h200", "h100", "b200", "rtx4090", "l40s", "l4"})
         for machine in found.values():
             self.assertEqual(set(machine.layers), {"none", "delayed", "current", "rowwise", "block"})
             for layer in machine.layers.values():
@@ -34,7 +34,8 @@ class Test(unittest.TestCase):
 
     def test_devices(self):
         for device, name in (("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"),
-                             ("NVIDIA B200", "b200"), ("NVIDIA GH200 480GB", "h200"), ("", "h200")):
+                             ("NVIDIA B200", "b200"), ("NVIDIA GeForce RTX 4090", "rtx4090"), ("NVIDIA L40S", "l40s"),
+                             ("NVIDIA L4", "l4"), ("NVIDIA GH200 480GB", "h200"), ("", "h200")):
             self.assertEqual(machines.find(device).name, name)
         # A GH200 is nobody's: h200 stands in.
         self.assertIs(machines.get_own(), machines.find("Emulated H200"))

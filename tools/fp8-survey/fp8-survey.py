@@ -44,7 +44,7 @@ def parse_arguments():
     parser.add_argument("directory", metavar="DIR", type=Path, help="where .mlir files are, or one")
     parser.add_argument("--recipe", dest="recipes", action="append", metavar="RECIPE",
                         help=f"only this one, may be repeated ({', '.join(RECIPES)})")
-    parser.add_argument("--target", default="cpu", metavar="TARGET", help="cpu (the default), sm_90a or sm_100a")
+    parser.add_argument("--target", default="cpu", metavar="TARGET", help="cpu (the default), sm_89, sm_90a or sm_100a")
     parser.add_argument("--to", default="host", metavar="PHASE",
                         help="the last phase, such as fusion, which is quick (host)")
     parser.add_argument("--time-limit", type=float, default=60, metavar="SECONDS",

@@ -29,11 +29,12 @@ def RecipeFile
     : PipelineOption<"recipe-file", "recipeFile", "FILE",
                      "JSON rules that give recipes to contractions by name">;
 def Target : PipelineOption<"target", "target", "TARGET",
-                            "cpu (the default), sm_90a or sm_100a">;
+                            "cpu (the default), sm_89, sm_90a or sm_100a">;
 def Machine
     : PipelineOption<"machine", "machine", "MACHINE",
                      "Whose numbers kernels are chosen by: h200 (sm_90a's "
-                     "default), h100 or b200 (sm_100a's), the FILE of another "
+                     "default), h100, b200 (sm_100a's), rtx4090 (sm_89's), "
+                     "l40s or l4, the FILE of another "
                      "machine, or device:NAME, as the driver calls a GPU">;
 def From : PipelineOption<"from", "from", "PHASE",
                           "The first phase: the program is what the one before "
@@ -81,7 +82,7 @@ def Accumulation
 def AccumulationOf
     : PipelineOption<"accumulation-of", "accumulationOf", "TARGET",
                      "Which GPU's bits accumulate=tensor-core has: sm_90a (the "
-                     "default) or sm_100a"> {
+                     "default), sm_100a or sm_89"> {
   let FormerKey = "sums-of";
 }
 def Invariant

@@ -169,10 +169,10 @@ LogicalResult MachineAttr::verify(EmitError emitError, StringRef name,
                           "own, but got "
                        << target;
   // C3
-  if (!isa<WgmmaModelAttr, Tcgen05ModelAttr>(matmul))
+  if (!isa<WgmmaModelAttr, Tcgen05ModelAttr, MmaModelAttr>(matmul))
     return emitError() << "expected 'matmul' of a machine to be a "
-                          "#fp8_machine.wgmma or a #fp8_machine.tcgen05, but "
-                          "got "
+                          "#fp8_machine.wgmma, a #fp8_machine.tcgen05 or a "
+                          "#fp8_machine.mma, but got "
                        << matmul;
   // C4
   for (NamedAttribute layer : layers)

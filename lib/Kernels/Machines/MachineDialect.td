@@ -198,6 +198,35 @@ def Machine_Tcgen05Attr : Machine_Attr<"Tcgen05Model", "tcgen05"> {
   );
 }
 
+def Machine_MmaAttr : Machine_Attr<"MmaModel", "mma"> {
+  let summary = "what matmuls take on Ada";
+  let description = [{
+    | parameter | meaning |
+    | --- | --- |
+    | `shared_rate` | bytes a clock of shared memory |
+    | `store_rate` | bytes a clock of results that leave |
+    | `scattered` | how much longer elements take that are stored alone |
+    | `add_rate` | multiply-adds of a multiprocessor in a clock |
+    | `store_instructions` | of an element, beside those of its epilogue |
+    | `fill` | clocks until the first bytes have come |
+    | `step` | clocks of a K block in which a block waits |
+    | `reduce`, `reduce_part` | clocks for adding up parts of K: fixed, and for each part |
+    | `most_swapped` | rows of A up to which swapped operands are worth a thought |
+  }];
+  let parameters = (ins
+    Machine_Rate:$shared_rate,
+    Machine_Rate:$store_rate,
+    Machine_Rate:$scattered,
+    Machine_Rate:$add_rate,
+    Machine_Amount:$store_instructions,
+    Machine_Amount:$fill,
+    Machine_Amount:$step,
+    Machine_Amount:$reduce,
+    Machine_Amount:$reduce_part,
+    Machine_Count:$most_swapped
+  );
+}
+
 //===----------------------------------------------------------------------===//
 // Streams and transposes
 //===----------------------------------------------------------------------===//

@@ -90,7 +90,7 @@ class Backend:
     is never ours.
 
     - recipe: as fp8.compile takes it;
-    - target: "cpu", "sm_90a", "sm_100a", or "auto", that of the graph's tensors;
+    - target: "cpu", "sm_89", "sm_90a", "sm_100a", or "auto", that of the graph's tensors;
     - cache_weights: parts quantize their weights once in a step of several calls (`accumulate`)
       and keep the codes until it ends, a byte for each element and part;
     - only_faster: on a GPU leaves products to Inductor that are expected to be no faster in FP8

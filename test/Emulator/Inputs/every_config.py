@@ -137,7 +137,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benchmarks")
     parser.add_argument("tools")
-    parser.add_argument("--target", default="sm_90a", choices=["sm_90a", "sm_100a"])
+    parser.add_argument("--target", default="sm_90a", choices=["sm_89", "sm_90a", "sm_100a"])
     parser.add_argument("--kinds", default=".")
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
     parser.add_argument("--every", type=int, default=1)
@@ -148,9 +148,12 @@ def main():
     sys.path.insert(0, args.benchmarks)
     if args.target == "sm_90a":
         from matmul.kinds import KINDS
-    else:
+    elif args.target == "sm_100a":
         from matmul.blackwell import KINDS
         os.environ["FP8_EMULATOR_ARCH"] = "100"
+    else:
+        from matmul.ada import KINDS
+        os.environ["FP8_EMULATOR_ARCH"] = "89"
     from matmul.epilogues import EPILOGUES
     from matmul.program import program
 

@@ -72,8 +72,8 @@ def main():
     tools, ptxas, *rest = sys.argv[1:]
     count, seed = [int(value) for value in rest + ["1", "0"][len(rest):]]
     rng = np.random.default_rng(seed)
-    cases = [(*shape, False, "rowwise", target) for shape in SHAPES for target in ("sm_90a", "sm_100a")]
-    for target in ("sm_90a", "sm_100a"):
+    cases = [(*shape, False, "rowwise", target) for shape in SHAPES for target in ("sm_89", "sm_90a", "sm_100a")]
+    for target in ("sm_89", "sm_90a", "sm_100a"):
         for recipe in RECIPES:
             for _ in range(count):
                 m, n, k = (int(extent) for extent in rng.choice(EXTENTS, 3))

@@ -1,0 +1,35 @@
+"""The kinds of matmul that are checked on Ada, and the configs of each."""
+
+from matmul.kinds import KINDS as HOPPER, TABLE, TIMED, kind
+
+
+def config(tile_m, tile_n, stages, **others):
+    entries = {"tile_m": tile_m, "tile_n": tile_n, "stages": stages, **others}
+    text = ", ".join(f"{key} = {value}" for key, value in entries.items())
+    return f"#fp8_sm89.gemm<{text}>"
+
+
+def swapped(tile_m, tile_n, stages, **others):
+    return config(tile_m, tile_n, stages, group=1, swap_ab="true", store="direct", **others)
+
+
+# One of each way to build a kernel, for what does not depend on the tile; extents are powers of two, as rows that are
+# innermost ask for.
+SOME = [config(128, 128, 3, warpgroups=2), config(64, 128, 2), config(128, 64, 2, group=2),
+        config(128, 32, 4, warpgroups=2, split_k=3), config(64, 64, 3, store="direct"), swapped(16, 64, 5),
+        swapped(64, 128, 3, warpgroups=2), swapped(32, 64, 4, split_k=4)]
+# Configs for results whose rows are no multiples of 16 bytes.
+DIRECT = [one for one in SOME if "direct" in one]
+
+
+def has_kernel(spec):
+    """Whether a kernel multiplies such operands: none has factors that change along K, or 8 bits with rows innermost."""
+    if spec["scale_a"] in ("1x128", "128x128") or spec["scale_b"] in ("1x128", "128x128"):
+        return False
+    return not spec["a"].startswith("e") or spec.get("layout", "nt") == "nt"
+
+
+KINDS = {
+    **{name: {**spec, "configs": TABLE if name in TIMED else SOME} for name, spec in HOPPER.items() if has_kernel(spec)},
+    "direct": kind(configs=DIRECT),
+}

@@ -1,0 +1,43 @@
+//===- MatmulContext.h - What parts of a matmul kernel share ----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM89_MATMULCONTEXT_H
+#define FP8_LIB_KERNELS_SM89_MATMULCONTEXT_H
+
+#include "../Matmul/MatmulBlock.h"
+#include "MatmulLayout.h"
+
+namespace mlir::fp8::sm89 {
+
+/// A matmul kernel while it is built: its block, its config, and where it keeps
+/// what.
+class MatmulContext : public MatmulBlock {
+public:
+  /// At the start of the kernel.
+  MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
+                const MatmulLayout &layout, llvm::StringMap<Value> params,
+                Value shared)
+      : MatmulBlock(b, spec, config.getSwapAb(), /*clusterSize=*/1,
+                    std::move(params), shared),
+        config(config), layout(layout) {}
+
+  /// The first row of the warp in a warpgroup's part of a tile.
+  Value getWarpRow() const {
+    Value group = b.shiftRight(warp, 2);
+    return b.add(b.mul(group, 64), b.mul(b.bitAnd(warp, 3), 16));
+  }
+  /// From one part of 64 rows of a warpgroup to its next one.
+  int64_t getSubtileStride() const { return 64 * config.getWarpgroups(); }
+
+  GemmConfigAttr config;
+  const MatmulLayout &layout;
+};
+
+} // namespace mlir::fp8::sm89
+
+#endif // FP8_LIB_KERNELS_SM89_MATMULCONTEXT_H

@@ -1,0 +1,38 @@
+//===- MatmulGenerator.h - Matmul kernels for Ada ---------------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM89_MATMULGENERATOR_H
+#define FP8_LIB_KERNELS_SM89_MATMULGENERATOR_H
+
+#include "MatmulLayout.h"
+#include "fp8/Kernels/Architecture.h"
+
+namespace mlir::fp8::sm89 {
+
+/// What selects and builds matmul kernels of sm_89.
+std::unique_ptr<KernelGenerator> createMatmulGenerator();
+
+/// The configs worth trying, the usual one first.
+SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
+                                                GPUTargetAttr target,
+                                                bool exhaustive);
+
+/// Clocks, computed and not measured, of a spec whose extents are known.
+double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
+                     GPUTargetAttr target);
+
+/// Builds the kernel; fails, with the reason, if it cannot.
+FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
+                                        const MatmulSpec &spec,
+                                        GemmConfigAttr config,
+                                        GPUTargetAttr target, StringRef name,
+                                        std::string &reason);
+
+} // namespace mlir::fp8::sm89
+
+#endif // FP8_LIB_KERNELS_SM89_MATMULGENERATOR_H

@@ -1,0 +1,104 @@
+//===- Mma.cpp - Tensor cores of single warps -----------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mma.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm89;
+
+/// The name of the type in PTX; empty for none.
+static StringRef getName(Type type) {
+#define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, ...)                            \
+  if (isa<TYPE##Type>(type) && type.getIntOrFloatBitWidth() >= 8)              \
+    return TEXT;
+#include "fp8/Formats.def"
+  return "";
+}
+
+bool Mma::takes(Type type) { return !getName(type).empty(); }
+
+void Mma::multiplyOne(const Words &rows, Value low, Value high,
+                      MutableArrayRef<Value> sums) {
+  std::string code;
+  llvm::raw_string_ostream(code)
+      << "mma.sync.aligned.m16n8k" << 256 / typeA.getIntOrFloatBitWidth()
+      << ".row.col.f32." << getName(typeA) << '.' << getName(typeB)
+      << ".f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, "
+         "{$10, $11, $12, $13};";
+  SmallVector<Value> inputs(rows.begin(), rows.end());
+  inputs.append({low, high});
+  inputs.append(sums.begin(), sums.end());
+  auto type = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+  Value results =
+      LLVM::InlineAsmOp::create(
+          b, type, inputs, code, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f",
+          /*has_side_effects=*/false, /*is_align_stack=*/false,
+          LLVM::TailCallKind::None,
+          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+          /*operand_attrs=*/ArrayAttr())
+          .getRes();
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(b, results, static_cast<int64_t>(i));
+}
+
+void Mma::multiply(const Words &rows, const Words &cols,
+                   MutableArrayRef<Value> sums) {
+  multiplyOne(rows, cols[0], cols[1], sums.take_front(4));
+  multiplyOne(rows, cols[2], cols[3], sums.take_back(4));
+}
+
+// A lane brings the address of a row of 16 bytes of one of four matrices: of
+// rows those of 0-7 and 8-15 of the first half of K, then of the second; of
+// columns both halves of K of the first 8, then of the others. Where rows are
+// innermost, a line of 16 bytes has 8 of them, and matrices are transposed.
+FragmentLoader::FragmentLoader(KernelBuilder &b, const OperandTile &tile,
+                               bool ofRows, Value lane, Value first)
+    : b(b), tile(tile) {
+  Value inMatrix = b.bitAnd(lane, 7);
+  Value odd = b.bitAnd(b.shiftRight(lane, 3), 1), upper = b.shiftRight(lane, 4);
+  Value rowHalf = ofRows ? odd : upper, kHalf = ofRows ? upper : odd;
+  if (tile.isTransposed()) {
+    row = b.mul(rowHalf, 8);
+    k = b.add(b.mul(kHalf, 8), inMatrix);
+  } else {
+    row = b.add(b.mul(rowHalf, 8), inMatrix);
+    k = b.mul(b.bitXor(kHalf, inMatrix), 16);
+  }
+  if (first)
+    row = b.add(row, first);
+}
+
+Value FragmentLoader::getOffset(int64_t offset, int64_t step) const {
+  if (!tile.isTransposed())
+    return b.add(b.add(b.mul(row, kRowBytes), b.bitXor(k, b.i32(32 * step))),
+                 offset * kRowBytes);
+  int64_t swizzle = tile.getSwizzle(), boxRows = tile.getBoxRows();
+  Value at = b.add(row, offset);
+  Value line = b.add(k, step * tile.getInstructionK());
+  Value inBox =
+      b.add(b.mul(line, swizzle), b.mul(b.rem(at, boxRows), swizzle / boxRows));
+  return b.add(b.mul(b.div(at, boxRows), tile.getBoxBytes()),
+               tile.getSwizzled(b, inBox));
+}
+
+Words FragmentLoader::load(Value base, int64_t offset, int64_t step) const {
+  Type word = b.getI32Type();
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                               SmallVector<Type>(4, word));
+  Value loaded = NVVM::LdMatrixOp::create(
+      b, type, b.offset(base, getOffset(offset, step)), /*num=*/4,
+      tile.isTransposed() ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  Words words;
+  for (auto [i, value] : llvm::enumerate(words))
+    value = LLVM::ExtractValueOp::create(b, loaded, static_cast<int64_t>(i));
+  return words;
+}

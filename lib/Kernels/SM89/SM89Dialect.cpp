@@ -1,0 +1,90 @@
+//===- SM89Dialect.cpp - Configs of Ada's kernels -------------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SM89Dialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm89;
+
+#include "SM89Dialect.cpp.inc"
+
+#include "SM89Enums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "SM89Attrs.cpp.inc"
+
+void SM89Dialect::initialize() { registerAttributes(); }
+
+void SM89Dialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "SM89Attrs.cpp.inc"
+      >();
+}
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+static LogicalResult checkRange(EmitError emitError, StringRef name,
+                                int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high)
+    return success();
+  return emitError() << "expected " << name << " to be in " << low << ".."
+                     << high << ", but got " << value;
+}
+
+LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
+                                     int64_t tileN, int64_t stages,
+                                     int64_t group, int64_t splitK, bool swapAB,
+                                     GemmStore store, int64_t warpgroups) {
+  // gemm_c3
+  if (failed(checkRange(emitError, "stages", stages, 2, 8)) ||
+      failed(checkRange(emitError, "group", group, 1, 64)) ||
+      failed(checkRange(emitError, "split_k", splitK, 1, 64)) ||
+      failed(checkRange(emitError, "warpgroups", warpgroups, 1, 2)))
+    return failure();
+  int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
+  auto checkExtent = [&](bool ofRows, int64_t value,
+                         int64_t step) -> LogicalResult {
+    if (value >= step && value <= 256 && value % step == 0)
+      return success();
+    return emitError() << "expected "
+                       << (ofRows == swapAB ? "tile_n" : "tile_m")
+                       << " to be a multiple of " << step
+                       << " up to 256, but got " << value;
+  };
+  // gemm_c1, gemm_c2
+  if (failed(checkExtent(true, rows, 64 * warpgroups)) ||
+      failed(checkExtent(false, cols, 16)))
+    return failure();
+  // gemm_c4
+  if (swapAB && store != GemmStore::Direct)
+    return emitError() << "expected store = direct with swap_ab, but got "
+                       << stringifyGemmStore(store);
+  // gemm_c5
+  if (int64_t sums = rows * cols / (128 * warpgroups); sums > 128)
+    return emitError() << "expected up to 128 sums of a thread, but got "
+                       << sums;
+  return success();
+}
+
+std::string GemmConfigAttr::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << getTileM() << 'x' << getTileN() << "_s" << getStages() << 'w'
+     << getWarpgroups();
+  if (getSwapAb())
+    os << "_swap";
+  if (getSplitK() > 1)
+    os << "_k" << getSplitK();
+  if (getStore() == GemmStore::Direct && !getSwapAb())
+    os << "_direct";
+  os << "_g" << getGroup();
+  return label;
+}

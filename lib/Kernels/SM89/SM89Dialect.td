@@ -1,0 +1,97 @@
+//===- SM89Dialect.td - Configs of Ada's kernels -----------*- tablegen -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM89_SM89DIALECT_TD
+#define FP8_LIB_KERNELS_SM89_SM89DIALECT_TD
+
+include "fp8/GPU/IR/FP8GPUInterfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def SM89_Dialect : Dialect {
+  let name = "fp8_sm89";
+  let cppNamespace = "::mlir::fp8::sm89";
+  let summary = "how kernels for Ada GPUs are built";
+  let description = [{
+    The configs of the kernels for Ada (`sm_89`): what `fp8-select-kernels`
+    decides and `fp8-tune` measures. An attribute for each kind of kernels.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+  }];
+}
+
+def SM89_GemmStore : I32EnumAttr<"GemmStore",
+    "how a thread stores results: two neighbours at once, or one by one", [
+  I32EnumAttrCase<"Pairs", 0, "pairs">,
+  I32EnumAttrCase<"Direct", 1, "direct">]> {
+  let cppNamespace = "::mlir::fp8::sm89";
+  let genSpecializedAttr = 0;
+}
+
+def SM89_GemmStoreParameter : EnumParameter<SM89_GemmStore> {
+  let defaultValue = "::mlir::fp8::sm89::GemmStore::Pairs";
+}
+
+def SM89_GemmConfigAttr : AttrDef<SM89_Dialect, "GemmConfig",
+    [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
+  let mnemonic = "gemm";
+  let summary = "how a generated matmul kernel is built";
+  let description = [{
+    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
+    in blocks of 128 bytes. A warp has 16 rows of each 64 of its warpgroup's,
+    and all columns, whose sums are in registers.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_m`, `tile_n` | extents of an output tile |
+    | `stages` | stages of the ring that all threads copy to (`cp.async`) and multiply from |
+    | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
+    | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
+    | `swap_ab` | computes the transposed product, so that a small M takes the side of the instruction that shrinks to 16 |
+    | `store` | `pairs`, for results whose rows are multiples of 16 bytes, or `direct` |
+    | `warpgroups` | four warps each, 1 or 2, which share the rows of a tile |
+
+    Constraints:
+    - (C1) the extent that the instruction takes as rows (`tile_m`, with
+      `swap_ab` `tile_n`) is a multiple of 64 for each of `warpgroups`, and at
+      most 256;
+    - (C2) the other extent is a multiple of 16, and at most 256;
+    - (C3) `stages` is in 2..8, `group` and `split_k` in 1..64, `warpgroups` in
+      1..2;
+    - (C4) `swap_ab` stores `direct`;
+    - (C5) a thread has at most 128 sums.
+
+    Example: `#fp8_sm89.gemm<tile_m = 128, tile_n = 128, stages = 3, warpgroups = 2>`.
+  }];
+  let parameters = (ins
+    "int64_t":$tile_m,
+    "int64_t":$tile_n,
+    "int64_t":$stages,
+    DefaultValuedParameter<"int64_t", "8">:$group,
+    DefaultValuedParameter<"int64_t", "1">:$split_k,
+    DefaultValuedParameter<"bool", "false">:$swap_ab,
+    SM89_GemmStoreParameter:$store,
+    DefaultValuedParameter<"int64_t", "1">:$warpgroups
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Extent of the tile on the instruction's M side.
+    int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
+    /// Extent on its N side, in 16s.
+    int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
+    int64_t getThreads() const { return 128 * getWarpgroups(); }
+    /// Parts of 64 rows that a warpgroup has, and a thread's sums of each.
+    int64_t getSubtiles() const { return getRows() / (64 * getWarpgroups()); }
+    int64_t getRegisters() const { return getCols() / 2; }
+  }];
+}
+
+#endif // FP8_LIB_KERNELS_SM89_SM89DIALECT_TD

@@ -1,0 +1,61 @@
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=120 %python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 %python %s
+"""What Python takes for the target of an Ada GPU, of a later one without kernels of its own, and of one before; and what
+it runs there."""
+
+import os
+import unittest
+
+import numpy as np
+
+import fp8
+
+ARCH = int(os.environ["FP8_EMULATOR_ARCH"])
+SOURCE = """
+func.func @main(%x: tensor<32x256xf32> {fp8.name = "x"}, %w: tensor<256x64xf32> {fp8.name = "w"})
+    -> (tensor<32x64xf32> {fp8.name = "y"}) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<32x64xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x64xf32>) -> tensor<32x64xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<32x256xf32>, tensor<256x64xf32>) outs(%zeros : tensor<32x64xf32>) -> tensor<32x64xf32>
+  return %y : tensor<32x64xf32>
+}
+"""
+
+
+class Target(unittest.TestCase):
+    def test_of_the_first_gpu(self):
+        expected = "cpu" if ARCH < 89 else "sm_89"
+        self.assertEqual(fp8.check_support().target, expected)
+        rng = np.random.default_rng(0)
+        x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 64)))
+        for recipe in ("current", "rowwise", "block", "mxfp8"):
+            results = []
+            for target in ("auto", "cpu"):
+                program = fp8.compile(SOURCE, recipe, target=target, cache=False)
+                results.append(np.asarray(program(x, w)))
+                self.assertEqual(program.target, expected if target == "auto" else "cpu")
+            # Codes are the same; sums on a GPU keep 13 bits.
+            np.testing.assert_allclose(*results, rtol=2e-3, atol=2e-2)
+
+    def test_what_is_said(self):
+        said = {80: "(compute capability 8.0), nothing: kernels take compute capability 8.9 or later",
+                89: "(compute capability 8.9), sm_89: kernels of its own",
+                120: "(compute capability 12.0), portable: kernels of sm_89, assembled by the driver"}
+        self.assertIn(said[ARCH], str(fp8.check_support()))
+
+    def test_remark(self):
+        program = fp8.compile(SOURCE, "current", cache=False)
+        remarks = [one.message for one in program.diagnostics if one.message.startswith("portable:")]
+        self.assertEqual(len(remarks), ARCH == 120)
+
+    @unittest.skipIf(ARCH < 89, "no target of its own")
+    def test_kernels_of_a_later_gpu_are_refused(self):
+        with self.assertRaisesRegex(fp8.UnsupportedError, "expected code for device 0"):
+            fp8.compile(SOURCE, "current", target="sm_90a", cache=False)(
+                np.zeros((32, 256), np.float32), np.zeros((256, 64), np.float32))
+
+
+if __name__ == "__main__":
+    unittest.main()
