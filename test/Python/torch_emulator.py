@@ -1,7 +1,9 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %import_python %s
 """Training steps of PyTorch with the kernels of a GPU, on the emulator."""
 
+import os
 import unittest
 
 import torch
@@ -9,6 +11,8 @@ from torch import nn
 
 import fp8
 import fp8.torch
+
+TARGET = "sm_89" if os.environ.get("FP8_EMULATOR_ARCH") == "89" else "sm_90a"
 
 
 class Block(nn.Module):
@@ -69,7 +73,7 @@ def make_model():
 
 class Step(unittest.TestCase):
     def check(self, run):
-        (losses, parameters), (expected, others) = run("sm_90a"), run("cpu")
+        (losses, parameters), (expected, others) = run(TARGET), run("cpu")
         for loss, other in zip(losses, expected):
             self.assertAlmostEqual(loss, other, delta=2e-3 * other)
         self.assertLess(((parameters - others).norm() / others.norm()).item(), 2e-3)
@@ -115,7 +119,7 @@ class Step(unittest.TestCase):
             torch.compile(model, backend=backend)(x).float().square().mean().backward()
             return {name: value.grad.float() for name, value in model.named_parameters()}
 
-        gradients, others = differentiate("sm_90a"), differentiate("cpu")
+        gradients, others = differentiate(TARGET), differentiate("cpu")
         for name, value in gradients.items():
             with self.subTest(name):
                 difference = (value - others[name]).norm() / others[name].norm()

@@ -1,6 +1,6 @@
 """Breaks the kernels of a compiled program, one statement at a time, and says what the emulator finds.
 
-usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--blackwell] [--only REGEX] [--without REGEX] [--keep DIR]
+usage: mutate.py PROGRAM.so INPUTS FP8_RUN [--blackwell | --ada] [--only REGEX] [--without REGEX] [--keep DIR]
 
 PTX lies in the program as text, so that a statement is broken by other text of the same length. A break is found by a
 report, or by results other than those of the program as it is; FP8_EMULATOR_CHECK helps only where neither does. What a
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import ada_breaks
 import blackwell_breaks
 
 # Name: what to look for, what to put in its place (padded with blanks), which occurrences: each alone, or all at once.
@@ -167,6 +168,7 @@ def main():
     parser.add_argument("inputs")
     parser.add_argument("run")
     parser.add_argument("--blackwell", action="store_true", help="the kernels are for sm_100a")
+    parser.add_argument("--ada", action="store_true", help="the kernels are for sm_89")
     parser.add_argument("--only")
     parser.add_argument("--without")
     parser.add_argument("--keep")
@@ -191,7 +193,8 @@ def main():
         same, report = run(args.program, order, seed, args.check)
         assert same == expected, f"the program as it is gives something else, {order} {seed} {report}"
     missed = total = checked = 0
-    for name, pattern, how, which in blackwell_breaks.BREAKS if args.blackwell else BREAKS:
+    breaks = blackwell_breaks.BREAKS if args.blackwell else ada_breaks.BREAKS if args.ada else BREAKS
+    for name, pattern, how, which in breaks:
         if args.only and not re.search(args.only, name) or args.without and re.search(args.without, name):
             continue
         for kernel, begin, end in kernels(data):
