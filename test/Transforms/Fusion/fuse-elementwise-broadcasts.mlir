@@ -51,7 +51,7 @@ func.func @both(%x: tensor<32x64xf32>, %r: tensor<32xf32>, %c: tensor<64xf32>, %
 // CHECK: linalg.generic
 // CHECK: linalg.generic
 // CHECK: %[[REPEATED:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<32xf32>) outs({{.*}} : tensor<32x64xf32>)
-// CHECK: linalg.reduce ins(%[[REPEATED]] : tensor<32x64xf32>)
+// CHECK: linalg.reduce {{.*}}ins(%[[REPEATED]] : tensor<32x64xf32>)
 func.func @others(%x: tensor<32x64xf32>, %r: tensor<32xf32>, %e: tensor<32x64xf32>, %s: tensor<32xf32>)
     -> (tensor<32x64xf32>, tensor<32x64xf32>, tensor<32xf32>, tensor<32x64xf32>) {
   %0 = linalg.generic {indexing_maps = [#row, #same], iterator_types = ["parallel", "parallel"]}
