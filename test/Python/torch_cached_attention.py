@@ -7,9 +7,11 @@ import math
 import unittest
 
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import fp8
 import fp8.torch
+from fp8.torch import key_ranges
 
 E4M3 = torch.float8_e4m3fn
 
@@ -88,6 +90,17 @@ class Attend(unittest.TestCase):
             found = fp8.torch.attend_to_cache(q, k, v, lengths, starts=starts, mask=mask)
             self.compare(found, expect(q, k, v, lengths, starts=starts, mask=mask), 6e-3)
             self.assertTrue((found[2] == 0).all())
+
+    def test_ends_of_any_number_of_keys(self):
+        """A graph for any number looks for no ends: all keys are given, and the mask says the rest."""
+        mask = torch.zeros(2, 1, 1, 40, dtype=torch.bool)
+        mask[0, ..., 3:9] = mask[1, ..., 5] = True
+        found = [ends.tolist() for ends in key_ranges.find_ends(mask)]
+        self.assertEqual(found, [[3, 5], [9, 6]])
+        graph = make_fx(key_ranges.find_ends, tracing_mode="symbolic")(mask)
+        self.assertNotIn("amax", graph.code)
+        self.assertEqual([ends.tolist() for ends in graph(mask)], [[0, 0], [40, 40]])
+        self.assertEqual([ends.dtype for ends in graph(mask)], [torch.int32] * 2)
 
     def test_codes_and_windows(self):
         lengths = torch.tensor([64, 31], dtype=torch.int32)

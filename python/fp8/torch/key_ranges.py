@@ -65,14 +65,18 @@ def find(mask, query):
 
 def find_ends(mask):
     """The first key of each batch that a bool mask, batches x 1 x 1 x keys, lets its query see, and the number behind the
-    last, both int32. Nothing waits for a GPU. A mask that nobody changes (`_fp8_is_constant`) keeps both, but not in graphs
-    of torch.compile, whose compiler finds what layers compute alike."""
+    last, both int32; all keys, where a backend traces a graph of any number of them. Nothing waits for a GPU. A mask that
+    nobody changes (`_fp8_is_constant`) keeps both, but not in graphs of torch.compile, whose compiler finds what layers
+    compute alike."""
     keeps = not torch.compiler.is_compiling() and getattr(mask, "_fp8_is_constant", False)
     if keeps and hasattr(mask, "_fp8_ends"):
         return mask._fp8_ends
     seen, keys = mask[:, 0, 0], mask.shape[3]
     if keys == 0:
         return seen.sum(-1, dtype=torch.int32), seen.sum(-1, dtype=torch.int32)
+    if not isinstance(keys, int):
+        # Any number, in a graph: of a cache that has room for no more than it has, and Inductor's kernel for the GPU failed.
+        return seen.new_zeros(seen.shape[0], dtype=torch.int32), seen.new_full(seen.shape[:1], keys, dtype=torch.int32)
     number = torch.arange(keys, dtype=torch.int32, device=mask.device)
     ends = torch.where(seen, number, keys).amin(-1), torch.where(seen, number + 1, 0).amax(-1)
     if keeps:
