@@ -387,7 +387,9 @@ class Ours(unittest.TestCase):
                         expected = attention_backward.compute(dy, *tensors, y, lse, None, given_ranges, rule)
                         for x, given, wanted in zip(found, (q, k, v), expected):
                             self.assertEqual((x.shape, x.dtype), (given.shape, dtype))
-                            self.assertLessEqual((x.float() - wanted).norm().item(), tolerance * wanted.norm().item())
+                            # Where queries see one key each, those of queries and keys are nothing but rounding.
+                            self.assertLessEqual((x.float() - wanted).norm().item(),
+                                                 tolerance * max(wanted.norm().item(), 0.01))
 
     def test_order(self):
         q, wide = torch.empty(1, 2, 4096, 64, device="meta"), torch.empty(1, 2, 4096, 128, device="meta")

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <limits>
@@ -286,6 +287,29 @@ void DecodeOperandsPass::decodeOperands(OpTy op, const KernelTarget &target,
   ++numDecoded;
 }
 
+/// Takes groups apart whose products have no operand in common any more: what
+/// is multiplied in bf16 has another one than what stays as it is.
+static void dissolveGroups(ModuleOp module) {
+  SmallVector<SiblingMatmulsOp> apart;
+  module.walk([&](SiblingMatmulsOp op) {
+    SmallVector<MatmulOp, 4> matmuls = op.getMatmuls();
+    Value b = matmuls.front().getB();
+    if (!op.sharesA() && !llvm::all_of(matmuls, [&](MatmulOp matmul) {
+          return matmul.getB() == b;
+        }))
+      apart.push_back(op);
+  });
+  IRRewriter rewriter(module.getContext());
+  for (SiblingMatmulsOp op : apart) {
+    Block &body = op.getBody().front();
+    auto yield = cast<YieldOp>(body.getTerminator());
+    SmallVector<Value> results(yield.getValues());
+    rewriter.eraseOp(yield);
+    rewriter.inlineBlockBefore(&body, op);
+    rewriter.replaceOp(op, results);
+  }
+}
+
 void DecodeOperandsPass::runOnOperation() {
   ModuleOp module = getOperation();
   FailureOr<KernelTarget> target = lookupChip(module, chip);
@@ -298,4 +322,5 @@ void DecodeOperandsPass::runOnOperation() {
     else if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
       decodeOperands(grouped, *target, decoded);
   });
+  dissolveGroups(module);
 }
