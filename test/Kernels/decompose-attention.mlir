@@ -133,6 +133,17 @@ func.func @capped(%q: tensor<1x16x4x64xbf16>, %mask: tensor<16x16xf32>) -> tenso
 
 // -----
 
+// REMARK: remark: no kernel: expected a cap of at most 16384.00, but got 16385.00; computed as two products and a softmax
+// SM90-LABEL: @wide_cap
+// SM90-NOT: fp8.attention
+func.func @wide_cap(%q: tensor<1x16x4x64xbf16>) -> tensor<1x16x4x64xbf16> {
+  %0 = fp8.attention %q, %q, %q scale = 0.125 cap = 16385.0
+      : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
+  return %0 : tensor<1x16x4x64xbf16>
+}
+
+// -----
+
 // REMARK: remark: no kernel: expected queries of 8 or 16 bits, but got f32; computed as two products and a softmax
 // SM90-LABEL: @wide
 // SM90-NOT: fp8.attention

@@ -86,11 +86,25 @@ class Gradients(unittest.TestCase):
             state, total = gradient_codes._State(None, keeps), torch.zeros(1, 128)
             values = torch.linspace(0.9, 1.1, 128)[None] * torch.logspace(-3, 0, 128)
             for _ in range(200):
-                total += gradient_codes.dequantize(state.round("bucket", values))
+                total += gradient_codes.dequantize(state.round("bucket", (), values))
             return ((total / 200 - values).norm() / values.norm()).item()
         kept, dropped = run(True), run(False)
         self.assertLess(kept, 1e-3)
         self.assertGreater(dropped, 1e-2)
+
+    def test_next_to_nothing(self):
+        """What is left of gradients that end shrinks to where f32 ends, and becomes no NaN."""
+        for amax in 600 * 2.0 ** -149, 2.0 ** -126, 2.0 ** -100:
+            values = torch.linspace(-1, 1, 128)[None] * amax
+            found = gradient_codes.dequantize(gradient_codes.quantize(values))
+            self.assertTrue(torch.isfinite(found).all() and found.abs().max() <= 1.1 * amax)
+
+    def test_other_parameters(self):
+        """A bucket that has become another one's has nothing left of the first."""
+        state, values = gradient_codes._State(None, True), torch.linspace(0.9, 1.1, 128)[None]
+        first = state.round("bucket", ((1, 128),), values)
+        self.assertFalse(torch.equal(state.round("bucket", ((1, 128),), values), first))
+        self.assertTrue(torch.equal(state.round("bucket", ((2, 128),), values), first))
 
     def test_odd_values(self):
         """Zeros stay so, and what is no number is none on all ranks, but not in later steps."""

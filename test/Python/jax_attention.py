@@ -3,6 +3,7 @@
 """fp8.jax.dot_product_attention beside jax.nn's: windows, heads that share keys, gradients, jax.jit, vmap, devices that
 share batches and heads, and what is refused."""
 
+import math
 import os
 import unittest
 
@@ -90,7 +91,9 @@ class Attention(unittest.TestCase):
                 ((query[0], key, value), {}, "four dimensions"), ((query, key.astype(jnp.bfloat16), value), {}, "in one of"),
                 ((query, key[:, :, :3], value[:, :, :3]), {}, "a multiple of their heads"),
                 ((query, key[:1], value), {}, "of the query's batches"),
-                ((query, key, value), {"local_window_size": (-1, 2)}, "from 0 on")):
+                ((query, key, value), {"local_window_size": (-1, 2)}, "from 0 on"),
+                ((query, key, value), {"local_window_size": 2.5}, "of whole numbers"),
+                ((query, key, value), {"scale": math.inf}, "a finite scale")):
             with self.subTest(message), self.assertRaisesRegex(fp8.ArgumentError, message):
                 attend(*tensors, **options)
 

@@ -4,10 +4,12 @@
 have the same order."""
 
 import functools
+import gc
 import sys
 import tempfile
 import unittest
 import warnings
+import weakref
 from pathlib import Path
 from unittest import mock
 
@@ -248,6 +250,30 @@ class Parallel(unittest.TestCase):
                         self.assertEqual(losses, expected[0])
                         for name, value in expected[1].items():
                             self.assertTrue(torch.equal(values[name], value), name)
+
+    def test_nothing_is_kept(self):
+        """What layers share lives as long as a forward and backward, and evaluation in inference mode changes nothing."""
+        def run(is_sequence):
+            mesh, styles = init_device_mesh("cpu", (2,)), fp8.torch
+            layouts = ({"input_layouts": Shard(1)}, {"output_layouts": Shard(1)}) if is_sequence else ({}, {})
+            model = make_model("current")[0]
+            parallelize_module(model, mesh, {"up": styles.ColwiseParallel(**layouts[0]),
+                                             "down": styles.RowwiseParallel(**layouts[1])})
+            whole = make_batches()[0]
+            part = take_sequence(whole).contiguous() if is_sequence else whole
+            found = []
+            with torch.inference_mode():
+                model.down(F.gelu(model.up(part.clone())))
+            for has_gradient in False, True:
+                given = part.clone().requires_grad_(has_gradient)
+                kept = weakref.ref(given)
+                model.down(F.gelu(model.up(given))).sum().backward()
+                del given
+                gc.collect()
+                found.append(kept() is None)
+            return found
+        for layouts in ranks.run(2, lambda: [run(is_sequence) for is_sequence in (False, True)]):
+            self.assertEqual(layouts, [[True, True]] * 2)
 
     def test_collectives(self):
         """Layers that read the same activations gather them once, and nothing is measured that has scales. Under delayed

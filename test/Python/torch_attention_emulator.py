@@ -69,6 +69,19 @@ class Emulated(unittest.TestCase):
         ranges = torch.tensor([[[0, 12], [5, 40], [7, 8]]], dtype=torch.int32)
         self.compare(lambda ranges: fp8.torch.scaled_dot_product_attention(q, k, v, key_ranges=ranges), ranges)
 
+    def test_odd_numbers(self):
+        """Ranges far outside of all keys, and masks that are added, with rows of nothing but the least number."""
+        q, k, v = make(1, 4, 80, 16, seed=1), *(make(1, 2, 40, 16, seed=seed) for seed in (2, 3))
+        ranges = torch.tensor([-2 ** 31, 2 ** 31 - 1], dtype=torch.int32).repeat(1, 80, 1)
+        ranges[:, 1] = -2 ** 31
+        self.compare(lambda ranges: fp8.torch.scaled_dot_product_attention(q, k, v, key_ranges=ranges), ranges)
+        for dtype in torch.bfloat16, torch.float32:
+            mask = torch.full((1, 1, 80, 40), torch.finfo(dtype).min, dtype=dtype)
+            mask[:, :, :50, :20], mask[:, :, 60:70] = 0, -torch.inf
+            for queries in 80, 2:
+                some, rows = q[:, :, -queries:].contiguous(), mask[:, :, -queries:].contiguous()
+                self.compare(lambda rows: fp8.torch.scaled_dot_product_attention(some, k, v, rows), rows)  # noqa: B023
+
 
 if __name__ == "__main__":
     unittest.main()

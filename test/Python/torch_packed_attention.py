@@ -7,6 +7,7 @@ import unittest
 from unittest import mock
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch._subclasses import FakeTensorMode
 
 import fp8
@@ -152,6 +153,14 @@ class Masks(unittest.TestCase):
         self.assertIsNotNone(key_ranges.find(mask, query))
         self.assertIsNone(key_ranges.find(torch.ones(2, 2, 3, 5, dtype=torch.bool), query))
         self.assertIsNone(key_ranges.find(torch.zeros(2, 1, 3, 5), query))
+        # A backend that traces has shapes and no more.
+        with FakeTensorMode():
+            self.assertIsNone(key_ranges.find(torch.ones(2, 1, 3, 5, dtype=torch.bool), query))
+        # What was found in inference mode can be saved for a gradient.
+        mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
+        with torch.inference_mode():
+            key_ranges.find(mask, query)
+        self.assertFalse(key_ranges.find(mask, query).is_inference())
         with torch.inference_mode():
             mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
             self.assertIsNotNone(key_ranges.find(mask, query))

@@ -111,7 +111,8 @@ def RaiseTransposesPass : Pass<"fp8-raise-transposes"> {
   let description = [{
     A `linalg.generic` that yields what it reads, and reads or writes it in the
     order of a permutation, is a `linalg.transpose`: JAX's conversion writes
-    transposes so. Passes that follow look for transposes by that name, to move
+    transposes so. One of other dimensions than the last two stays where an
+    elementwise operation reads it, which can read in that order itself. Passes that follow look for transposes by that name, to move
     casts through them and have kernels read what is not transposed. Those that
     undo each other go, and so does a copy in the same order.
 

@@ -68,8 +68,12 @@ AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
         scaled && !scaled.isPerTensor())
       return fail("expected a factor for the tensor, but got {0}", scaled);
   spec.scale = op.getSoftmaxScale().convertToFloat();
-  if (std::optional<APFloat> cap = op.getCap())
+  if (std::optional<APFloat> cap = op.getCap()) {
     spec.cap = cap->convertToFloat();
+    if (*spec.cap > kLargestCap)
+      return fail("expected a cap of at most {0}, but got {1}", kLargestCap,
+                  *spec.cap);
+  }
   spec.hasKeyRanges = op.getKeyRanges() != nullptr;
   return spec;
 }

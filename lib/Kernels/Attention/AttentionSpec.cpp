@@ -112,8 +112,12 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
   spec.hasSinks = op.getSinks() != nullptr;
   spec.pageSize = op.getPageTable() ? op.getPageSize() : 0;
   spec.scale = op.getSoftmaxScale().convertToFloat();
-  if (std::optional<APFloat> cap = op.getCap())
+  if (std::optional<APFloat> cap = op.getCap()) {
     spec.cap = cap->convertToFloat();
+    if (*spec.cap > kLargestCap)
+      return fail("expected a cap of at most {0}, but got {1}", kLargestCap,
+                  *spec.cap);
+  }
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();
   return spec;

@@ -355,9 +355,11 @@ public:
     } else if (spec.blockRows > 1) {
       // Beside sums of columns the registers hold 4 rows of 2 chunks, without
       // spills if a block has 8 warps. Longer rows are better read twice.
+      // With 32 warps, 64 registers of a thread, they do not hold 4 rows.
+      int64_t rows = spec.blockRows > 64 ? 8 : 4;
       for (int64_t cluster : {1, 2, 4, 8})
-        if (getExtent(spec.columns, 4096) <= 2 * 32 * kChunk * cluster)
-          addRow(4, 1, spec.blockRows / 4, cluster, 1);
+        if (getExtent(spec.columns, 4096) <= 8 / rows * 32 * kChunk * cluster)
+          addRow(rows, 1, spec.blockRows / rows, cluster, 1);
     } else {
       for (int64_t cluster : {1, 2, 4, 8})
         for (int64_t across : getWarpsAcross(

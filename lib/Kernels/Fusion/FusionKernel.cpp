@@ -423,14 +423,17 @@ static llvm::DenseSet<Operation *> findWaiting(Block &body) {
 void FusionKernel::buildInTurn() {
   llvm::DenseSet<Operation *> waiting = findWaiting(spec.getBody());
   SetVector<Value> held;
-  for (Operation *op : waiting)
-    for (Value operand : op->getOperands())
+  for (Operation &op : spec.getBody().without_terminator()) {
+    if (!waiting.contains(&op))
+      continue;
+    for (Value operand : op.getOperands())
       if (Operation *source = operand.getDefiningOp();
           source && !waiting.contains(source) &&
           isa<RankedTensorType>(operand.getType()) &&
           isa<linalg::GenericOp, DequantizeOp>(source) &&
           values.getBlock(operand).isFull())
         held.insert(operand);
+  }
   for (int64_t row = 0; row < tile.getRows(); ++row) {
     for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk) {
       for (auto [i, output] : llvm::enumerate(outputs)) {

@@ -117,13 +117,15 @@ static void findFew(Candidate &candidate, const KernelTarget &target) {
   if (!spec || !spec->isMicroscaled())
     return;
   auto ofA = cast<ScaledType>(candidate.a.getSource().getType());
-  bool isMade = candidate.a.getSource().getDefiningOp<QuantizeOp>() != nullptr;
+  // In bf16 for nothing is what is quantized here, and what others read so.
+  bool isMade = candidate.a.getSource().getDefiningOp<QuantizeOp>() ||
+                candidate.a->getBlock() != op->getBlock() ||
+                !llvm::all_of(candidate.a->getUsers(), llvm::IsaPred<MatmulOp>);
   for (int64_t rows : kFewRows) {
     std::optional<double> clocks = getExpectedClocks(own, target, rows);
     std::optional<double> wide = getExpectedClocks(op, target, rows);
     if (!clocks || !wide)
       break;
-    // What is quantized here is in bf16 for nothing.
     double pass = isMade ? 0 : getDecodeClocks(ofA, target, rows);
     if (*wide + pass <= *clocks)
       break;
@@ -264,6 +266,9 @@ static void moveDecodes(ArrayRef<Candidate> members,
           return other.op == user;
         });
       });
+      // In front of a loop it is made once.
+      MatmulOp matmul = member.op;
+      isElsewhere |= decode->getBlock() != matmul->getBlock();
       // What kernels read is nowhere.
       bool isMade = way == Way::Decoding && isFolded(decode);
       if (isMade)
@@ -359,7 +364,7 @@ static void report(Candidate candidate, int64_t most, int64_t least) {
 
 /// Branches of all `candidates`, of one A and in order, by the same numbers of
 /// rows: those that can stand beside the first one have its.
-static void branchAll(ArrayRef<Candidate> candidates) {
+static bool branchAll(ArrayRef<Candidate> candidates) {
   int64_t most = kNever, least = 0;
   llvm::SetVector<DequantizeOp> decodes;
   for (const Candidate &candidate : candidates) {
@@ -379,7 +384,7 @@ static void branchAll(ArrayRef<Candidate> candidates) {
     branches.push_back({Way::Reading, most + 1, kNever});
   }
   if (branches.size() == 1)
-    return;
+    return false;
   for (const Candidate &candidate : candidates)
     report(candidate, most, least);
   SmallVector<Candidate> left(candidates);
@@ -406,6 +411,7 @@ static void branchAll(ArrayRef<Candidate> candidates) {
   for (DequantizeOp decode : decodes)
     if (decode.use_empty())
       decode.erase();
+  return true;
 }
 
 void BranchByRowsPass::runOnOperation() {
@@ -423,7 +429,7 @@ void BranchByRowsPass::runOnOperation() {
       siblings[{op->getBlock(), op.getA(), candidate->most > 0}].push_back(
           *candidate);
   for (const auto &[place, candidates] : siblings) {
-    branchAll(candidates);
-    numBranched += candidates.size();
+    if (branchAll(candidates))
+      numBranched += candidates.size();
   }
 }

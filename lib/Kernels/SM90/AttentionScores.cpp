@@ -100,7 +100,16 @@ Value AttentionScores::finish(Value element) const {
 Value AttentionScores::add(Value element, Value score) const {
   if (!spec.hasAddedMask())
     return b.select(element, score, b.f32(-kInfinity));
-  return LLVM::FMAOp::create(b, b.getF32Type(), element, b.f32(kLog2E), score);
+  Value sum =
+      LLVM::FMAOp::create(b, b.getF32Type(), element, b.f32(kLog2E), score);
+  // A row of nothing but the least of all numbers has the mean of the values,
+  // one of -inf has none.
+  Value least = b.f32(std::numeric_limits<float>::lowest());
+  Value hidden = b.f32(-kInfinity);
+  Value isHidden =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element, hidden);
+  return b.select(isHidden, hidden,
+                  arith::MaxNumFOp::create(b, sum, least).getResult());
 }
 
 std::pair<Value, Value> AttentionScores::loadPair(int64_t row, Value key,

@@ -211,8 +211,9 @@ std::pair<Value, Value> AttentionTiles::loadRange(Value batch,
                                                   Value query) const {
   Value index = b.add(b.mul(b.widen(batch), b.widen(queries)), b.widen(query));
   Value pair = b.element(keyRanges, b.mul(index, 2), b.getI32Type());
+  // Differences of keys and numbers far below 0 would wrap.
   auto load = [&](Value place) {
-    return b.loadConstant(place, b.getI32Type());
+    return maxSigned(b, b.loadConstant(place, b.getI32Type()), b.i32(0));
   };
   return {load(pair), load(b.offset(pair, b.i32(4)))};
 }

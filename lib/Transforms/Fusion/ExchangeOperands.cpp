@@ -100,7 +100,8 @@ struct ExchangeOperands : OpRewritePattern<linalg::TransposeOp> {
     Value value = op.getInput();
     SmallVector<linalg::GenericOp> between;
     auto unary = value.getDefiningOp<linalg::GenericOp>();
-    while (unary && isUnary(unary) && value.hasOneUse()) {
+    while (unary && isUnary(unary) && value.hasOneUse() &&
+           unary->getBlock() == op->getBlock()) {
       between.push_back(unary);
       value = unary.getDpsInputOperand(0)->get();
       unary = value.getDefiningOp<linalg::GenericOp>();
@@ -108,7 +109,7 @@ struct ExchangeOperands : OpRewritePattern<linalg::TransposeOp> {
     Operation *source = value.getDefiningOp();
     if (!isa_and_present<linalg::MatmulOp, linalg::BatchMatmulOp,
                          linalg::ContractOp>(source) ||
-        !value.hasOneUse())
+        !value.hasOneUse() || source->getBlock() != op->getBlock())
       return rewriter.notifyMatchFailure(op, "no result of a product alone");
     ContractionMismatch mismatch;
     FailureOr<Contraction> product =

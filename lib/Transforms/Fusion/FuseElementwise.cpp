@@ -97,13 +97,18 @@ static bool isBroadcast(linalg::GenericOp op) {
 /// Returns whether there was one.
 static bool copyWidenings(Operation *root, RewriterBase &rewriter) {
   SmallVector<linalg::GenericOp> widenings;
+  llvm::SmallDenseSet<Operation *> copied;
   root->walk([&](linalg::GenericOp op) {
-    if ((isWidening(op) || isBroadcast(op)) && !op->hasOneUse())
-      widenings.push_back(op);
+    // Each of a chain would be copied for all users of those behind it.
+    bool isBehind = llvm::any_of(op.getDpsInputs(), [&](Value input) {
+      return copied.contains(input.getDefiningOp());
+    });
+    if (op->hasOneUse() || isBehind || !(isWidening(op) || isBroadcast(op)))
+      return;
+    copied.insert(op);
+    widenings.push_back(op);
   });
-  // Users come first, so that what makes something of a broadcast alone is
-  // copied before it.
-  for (linalg::GenericOp op : llvm::reverse(widenings)) {
+  for (linalg::GenericOp op : widenings) {
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : op->getUses())
       if (isa<linalg::GenericOp>(use.getOwner()) &&
@@ -258,7 +263,7 @@ void FuseElementwisePass::runOnOperation() {
   for (bool isFirst : {true, false}) {
     if (!copyWidenings(getOperation(), rewriter) && !isFirst)
       return;
-    if (failed(applyPatternsGreedily(getOperation(), frozen, config)))
-      return signalPassFailure();
+    // Where patterns have not come to an end, less is fused.
+    (void)applyPatternsGreedily(getOperation(), frozen, config);
   }
 }

@@ -46,13 +46,27 @@ struct RaiseTranspose : OpRewritePattern<linalg::GenericOp> {
 
     Value input = op.getDpsInputOperand(0)->get();
     if (isIdentityPermutation(permutation)) {
-      // Extents of both may be known in one of them only.
       if (input.getType() != op.getResult(0).getType())
         return rewriter.notifyMatchFailure(op, "changes the type");
       rewriter.replaceOp(op, input);
       ++numRaised;
       return success();
     }
+    // Kernels transpose matrices. Elementwise operations read in any order, but
+    // nothing that moves casts does.
+    int64_t rank = permutation.size();
+    bool isOfMatrices = rank <= 3 && permutation[rank - 1] == rank - 2 &&
+                        permutation[rank - 2] == rank - 1;
+    if (!isOfMatrices && llvm::any_of(op->getUsers(), [](Operation *user) {
+          auto generic = dyn_cast<linalg::GenericOp>(user);
+          return generic && generic.isAllParallelLoops();
+        }))
+      return rewriter.notifyMatchFailure(op, "is read with other operands");
+    // Extents of both may be known in one of them only.
+    if (applyPermutation(cast<ShapedType>(input.getType()).getShape(),
+                         permutation) !=
+        cast<ShapedType>(op.getResult(0).getType()).getShape())
+      return rewriter.notifyMatchFailure(op, "changes the type");
     auto transpose = linalg::TransposeOp::create(
         rewriter, op.getLoc(), input, op.getDpsInitOperand(0)->get(),
         permutation, op->getDiscardableAttrDictionary().getValue());

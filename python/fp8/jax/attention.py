@@ -4,6 +4,7 @@
 """
 
 import functools
+import math
 from typing import NamedTuple
 
 import jax
@@ -42,11 +43,15 @@ def dot_product_attention(query, key, value, *, scale=None, is_causal=False, loc
     """
     _check(query, key, value)
     left, right = (None, None) if local_window_size is None else numpy.broadcast_to(local_window_size, 2).tolist()
+    if not all(isinstance(side, int) for side in (left, right) if side is not None):
+        raise ArgumentError(f"expected a window of whole numbers, but got {local_window_size}")
     if is_causal:
         right = 0
     if min(side for side in (left, right, 0) if side is not None) < 0:
         raise ArgumentError(f"expected a window of numbers from 0 on, but got {local_window_size}")
     scale = query.shape[3] ** -0.5 if scale is None else float(scale)
+    if not math.isfinite(scale):
+        raise ArgumentError(f"expected a finite scale, but got {scale}")
     return _make(Rule(scale, left, right), target)(query, key, value)
 
 
@@ -76,11 +81,12 @@ def _write(rule, operation, arguments, results):
     made = ", ".join(f"%result{number}" for number in range(len(results)))
     types = list(types)
     return (f"func.func @main({', '.join(f'%arg{number}: {kind}' for number, kind in enumerate(types))}) -> ({kinds}) {{\n"
-            f"  {made} = {operation} {names} scale = {rule.scale:e} window = [{sides}] : "
+            f"  {made} = {operation} {names} scale = {rule.scale:.9e} window = [{sides}] : "
             f"{', '.join(types)} -> {kinds}\n  return {made} : {kinds}\n}}\n")
 
 
-@functools.lru_cache(maxsize=64)
+# What was traced calls a program by its number, as long as it lives.
+@functools.lru_cache(maxsize=None)
 def _compile(text, target):
     program = fp8.compile(text, target=target)
     return program, _core.ForeignCall(program._core, program["main"]._index, None)
@@ -117,7 +123,7 @@ def _share(mesh, query, key):
     return array, NamedSharding(mesh, PartitionSpec(batches or None, heads or None, None))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=None)
 def _make(rule, target):
     """The function of query, key and value, with its gradient."""
     forward = functools.partial(_run_forward, rule, target)

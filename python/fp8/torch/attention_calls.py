@@ -110,12 +110,12 @@ def _find_reason_of_mask(mask, sizes):
     return None
 
 
-def find_seen(settings, query, key, value, mask):
+def find_seen(settings, query, key, value, mask, sinks=None):
     """A mask of one query in the form that kernels take it in, bool, batches x 1 x 1 x keys, or None if it has another, or
     something has a gradient. Nobody looks at what it says: it may have gaps."""
     if mask is None or settings.format is not None or mask.dtype != torch.bool or mask.dim() != 4:
         return None
-    if _needs_gradient(query, key, value):
+    if _needs_gradient(*(x for x in (query, key, value, sinks) if x is not None)):
         return None
     if mask.shape[1] != 1 and mask.stride(1) == 0:
         mask = mask.narrow(1, 0, 1)
@@ -166,7 +166,7 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
 def _find_ranges(query, key, value, mask):
     """What a GPU's kernel takes in place of a mask, or None. Where ours has no gradient, PyTorch's kernels with masks are
     faster than the formula."""
-    if mask is None or not query.is_cuda or mask.dim() != 4 or _find_reason_of_mask(
+    if mask is None or not query.is_cuda or mask.dim() != 4 or mask.shape[3] != key.shape[2] or _find_reason_of_mask(
             mask, (*query.shape[:3], key.shape[2])):
         return None
     if _needs_gradient(query, key, value) and not attention_backward.has_kernel(query, value):
@@ -190,7 +190,7 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
         dtype = torch.get_autocast_dtype(kind)
         tensors = [x.to(dtype) if isinstance(x, torch.Tensor) and x.dtype in ELEMENTS else x for x in tensors]
     reason, ranges = find_reason(settings, *tensors, None, dropout_p, scale), None
-    seen = find_seen(settings, *tensors, attn_mask) if reason is None and window is None else None
+    seen = find_seen(settings, *tensors, attn_mask, sinks) if reason is None and window is None else None
     if reason is None and attn_mask is not None and seen is None:
         ranges = _find_ranges(*tensors, attn_mask)
         attn_mask = attn_mask if ranges is None else None

@@ -10,6 +10,7 @@ from fp8.errors import ArgumentError
 
 _BLOCK = 128
 _LARGEST = 448.0
+_LEAST = 2.0 ** -110
 
 
 def _pad(size, multiple):
@@ -19,10 +20,12 @@ def _pad(size, multiple):
 def quantize(values):
     """E4M3 codes of [rows, 128 x blocks] in f32, as bytes, with the inverse of a block's scale behind each row."""
     blocks = values.view(values.shape[0], -1, _BLOCK)
-    inverse = blocks.abs().amax(-1) / _LARGEST
-    # A block of zeros has any scale. What is no number stays so in all of its block.
-    inverse = torch.where(inverse == 0, 1.0, inverse)
-    codes = (blocks / inverse[..., None]).to(torch.float8_e4m3fn).view(torch.uint8).flatten(1)
+    amax = blocks.abs().amax(-1)
+    # A block of next to nothing has any scale: its own would be rounded where f32 ends. What is no number stays so in all
+    # of its block.
+    inverse = torch.where(amax < _LEAST, 1.0, amax / _LARGEST)
+    # Casts of what is larger differ between versions of PyTorch.
+    codes = (blocks / inverse[..., None]).clamp(-_LARGEST, _LARGEST).to(torch.float8_e4m3fn).view(torch.uint8).flatten(1)
     return torch.cat([codes, inverse.contiguous().view(torch.uint8)], 1)
 
 
@@ -41,16 +44,16 @@ class _State:
     def __init__(self, group, keeps_errors):
         self.group, self.keeps_errors, self.errors = group, keeps_errors, {}
 
-    def round(self, key, values):
-        """Bytes of values and what was left of the last ones."""
-        left = self.errors.get(key)
+    def round(self, key, parameters, values):
+        """Bytes of values, of these parameters, and what was left of the last ones."""
+        order, left = self.errors.get(key, (None, None))
         # Buckets are made anew behind the first step.
-        if self.keeps_errors and left is not None and left.shape == values.shape:
+        if self.keeps_errors and order == parameters and left.shape == values.shape:
             values = values + left
         bytes = quantize(values)
         if self.keeps_errors:
             # What is no number is in the gradients already, and not in those of all later steps.
-            self.errors[key] = torch.nan_to_num(values - dequantize(bytes), 0.0, 0.0, 0.0)
+            self.errors[key] = parameters, torch.nan_to_num(values - dequantize(bytes), 0.0, 0.0, 0.0)
         return bytes
 
 
@@ -59,10 +62,11 @@ def _reduce(state, bucket):
     world, buffer, index = torch.distributed.get_world_size(state.group), bucket.buffer(), bucket.index()
     size = _pad(buffer.numel(), world * _BLOCK)
     parts = torch.nn.functional.pad(buffer.float(), (0, size - buffer.numel())).view(world, -1)
-    given = state.round((index, "given"), parts)
+    order = tuple((id(parameter), parameter.numel()) for parameter in bucket.parameters())
+    given = state.round((index, "given"), order, parts)
     found = torch.empty_like(given)
     torch.distributed.all_to_all_single(found, given, group=state.group)
-    mean = state.round((index, "mean"), dequantize(found).sum(0, keepdim=True) / world)
+    mean = state.round((index, "mean"), order, dequantize(found).sum(0, keepdim=True) / world)
     every = mean.new_empty((world, mean.shape[1]))
     work = torch.distributed.all_gather_into_tensor(every, mean, group=state.group, async_op=True)
 

@@ -4,7 +4,7 @@ sequences that are packed one after the other. And the first and the last key th
 import numpy
 import torch
 
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import is_plain, make_dense
 
 
 def _find(mask):
@@ -41,7 +41,8 @@ def find(mask, query):
 
     Looks at the mask, which has to wait for a GPU, once: a mask keeps what was found. In CUDA graphs and graphs of
     torch.compile nobody may."""
-    if mask.dtype != torch.bool or (mask.shape[1] != 1 and mask.stride(1) != 0) or torch.compiler.is_compiling():
+    if mask.dtype != torch.bool or (mask.shape[1] != 1 and mask.stride(1) != 0) or torch.compiler.is_compiling() or (
+            not is_plain(mask)):
         return None
     if mask.is_cuda and torch.cuda.is_current_stream_capturing():
         return None
@@ -60,6 +61,8 @@ def find(mask, query):
     ranges = kept[1]
     if ranges is None:
         return None
+    if ranges.is_inference() and not torch.is_inference_mode_enabled():
+        ranges = ranges.clone()
     return make_dense(ranges.expand(query.shape[0], query.shape[2], 2))
 
 
@@ -68,7 +71,7 @@ def find_ends(mask):
     last, both int32; all keys, where a backend traces a graph of any number of them. Nothing waits for a GPU. A mask that
     nobody changes (`_fp8_is_constant`) keeps both, but not in graphs of torch.compile, whose compiler finds what layers
     compute alike."""
-    keeps = not torch.compiler.is_compiling() and getattr(mask, "_fp8_is_constant", False)
+    keeps = not torch.compiler.is_compiling() and is_plain(mask) and getattr(mask, "_fp8_is_constant", False)
     if keeps and hasattr(mask, "_fp8_ends"):
         return mask._fp8_ends
     seen, keys = mask[:, 0, 0], mask.shape[3]

@@ -26,11 +26,13 @@ class _Row:
 @functools.lru_cache(maxsize=None)
 def _make_row(address, count, device):
     """A tensor on numbers at an address, which is made once: whose they are does not matter to it."""
-    # The emulator's memory is the host's.
-    if device is None or not torch.cuda.is_available():
-        numbers = (ctypes.c_float * count).from_address(address)
-        return torch.frombuffer(numbers, dtype=torch.float32)
-    return torch.as_tensor(_Row(address, count), device=f"cuda:{device}")
+    # Training writes what an evaluation in inference mode was the first to ask for.
+    with torch.inference_mode(False):
+        # The emulator's memory is the host's.
+        if device is None or not torch.cuda.is_available():
+            numbers = (ctypes.c_float * count).from_address(address)
+            return torch.frombuffer(numbers, dtype=torch.float32)
+        return torch.as_tensor(_Row(address, count), device=f"cuda:{device}")
 
 
 def _get_stream(state):

@@ -7,11 +7,11 @@ A rank multiplies what it has. Scales that all elements of a tensor share are th
 parts' amaxes; others are of parts that no two ranks share, or follow from what a rank has.
 """
 
+import weakref
 from collections import namedtuple
 
 import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, parallel
-from torch.utils.weak import WeakTensorKeyDictionary
 
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
@@ -24,8 +24,14 @@ _PARTS = {0: ("weight", "gradient"), 1: ("activation", "weight")}
 
 # What was gathered of a tensor: how, the version it had, its Scale and the values.
 _Gathered = namedtuple("_Gathered", "key version scale values")
-# By what layers were called with, for others that are called with the same.
-_gathered = WeakTensorKeyDictionary()
+# Keeps the last one of each group, and a weak reference to what layers were called with, for others that are called with the
+# same. Its gradient is the last that needs it.
+_gathered = {}
+
+
+def _find_gathered(group, source):
+    last, found = _gathered.get(group, (None, None))
+    return found if last is not None and last() is source else None
 
 
 class _Part(torch.autograd.Function):
@@ -125,6 +131,7 @@ class _Copy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
+        _gathered.pop(ctx.group, None)
         gradient = gradient.clone(memory_format=torch.contiguous_format)
         torch.distributed.all_reduce(gradient, group=ctx.group)
         return gradient, None
@@ -169,6 +176,7 @@ class _Join(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
+        _gathered.pop(ctx.group, None)
         return _scatter(gradient, ctx.dim, ctx.group), None, None
 
 
@@ -196,6 +204,7 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
+        _gathered.pop(ctx.group, None)
         return _scatter(gradient, ctx.dim, ctx.group), None, None, None
 
 
@@ -207,8 +216,11 @@ def _gather(layer, x, given, recipe):
     dim = placement.dim % x.ndim if isinstance(placement, Shard) else None
     has_codes = dim is not None and hasattr(unit, "quantize_part") and x.dtype == layer.weight.dtype
     key = dim, group, (unit.recipe, layer._target) if has_codes else None, torch.is_grad_enabled()
-    found = _gathered.get(source)
-    is_new = found is None or (found.key, found.version) != (key, source._version)
+    # What is made in inference mode has no version, and what nobody sends and has no gradient is there already.
+    is_there = dim is None and not (torch.is_grad_enabled() and x.requires_grad)
+    version = None if source.is_inference() or is_there else source._version
+    found = _find_gathered(group, source)
+    is_new = found is None or version is None or (found.key, found.version) != (key, version)
     if has_codes and unit.state is None:
         rows = x.numel() // x.shape[-1] * torch.distributed.get_world_size(group)
         unit.make_state(layer._part, x.dtype, x.device, layer.bias is not None, rows)
@@ -220,7 +232,8 @@ def _gather(layer, x, given, recipe):
         values = _Copy.apply(x, group)
     else:
         values = _Gather.apply(x, dim, unit, group) if has_codes else _Join.apply(x, dim, group)
-    _gathered[source] = _Gathered(key, source._version, unit.part_scale if has_codes else None, values)
+    if version is not None:
+        _gathered[group] = weakref.ref(source), _Gathered(key, version, unit.part_scale if has_codes else None, values)
     return values
 
 

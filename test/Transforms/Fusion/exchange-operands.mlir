@@ -70,3 +70,24 @@ func.func @others(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %c: tensor<8x16xf32
   %5 = linalg.transpose ins(%4 : tensor<2x8x16xf32>) outs(%i : tensor<8x2x16xf32>) permutation = [1, 0, 2]
   return %0, %1, %3, %5 : tensor<8x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<8x2x16xf32>
 }
+
+// What a loop reads is computed in front of it.
+// CHECK-LABEL: func.func @outside
+// CHECK: linalg.matmul
+// CHECK: scf.for
+// CHECK: linalg.transpose
+func.func @outside(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %n: index, %s: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %c0 = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %init = linalg.fill ins(%c0 : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %0 = linalg.matmul ins(%a, %b : tensor<8x4xf32>, tensor<4x16xf32>) outs(%init : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%sum = %s) -> tensor<16x8xf32> {
+    %g = tensor.empty() : tensor<16x8xf32>
+    %1 = linalg.transpose ins(%0 : tensor<8x16xf32>) outs(%g : tensor<16x8xf32>) permutation = [1, 0]
+    %2 = linalg.add ins(%1, %sum : tensor<16x8xf32>, tensor<16x8xf32>) outs(%g : tensor<16x8xf32>) -> tensor<16x8xf32>
+    scf.yield %2 : tensor<16x8xf32>
+  }
+  return %r : tensor<16x8xf32>
+}

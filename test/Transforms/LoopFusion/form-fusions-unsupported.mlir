@@ -489,31 +489,6 @@ func.func @transpose_alone(%q: !q) -> !q {
 // No pass: bodies
 //===----------------------------------------------------------------------===//
 
-// A float in a register is an f32 that has the value: its bits are others.
-
-// CHECK-LABEL: func.func @bits
-func.func @bits(%x: !x) -> !x {
-  %e = tensor.empty() : !x
-  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !x) outs(%e : !x) {
-  ^bb0(%a: bf16, %o: bf16):
-    %0 = arith.bitcast %a : bf16 to i16
-    %1 = arith.bitcast %0 : i16 to bf16
-    linalg.yield %1 : bf16
-  } -> !x
-  return %y : !x
-}
-
-// CHECK-LABEL: func.func @bits_of_f32
-func.func @bits_of_f32(%x: !f) -> tensor<32x32xi32> {
-  %e = tensor.empty() : tensor<32x32xi32>
-  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !f) outs(%e : tensor<32x32xi32>) {
-  ^bb0(%a: f32, %o: i32):
-    %0 = arith.bitcast %a : f32 to i32
-    linalg.yield %0 : i32
-  } -> tensor<32x32xi32>
-  return %y : tensor<32x32xi32>
-}
-
 // CHECK-LABEL: func.func @double
 func.func @double(%x: !f) -> !f {
   %e = tensor.empty() : !f
