@@ -14,7 +14,8 @@
 
 namespace mlir::fp8 {
 
-/// Bounds scores that kernels bend: their tanh has an error of 2^-20 of the cap.
+/// Bounds scores that kernels bend: their tanh has an error of 2^-20 of the
+/// cap.
 inline constexpr float kLargestCap = 1 << 14;
 
 /// What kernels of attention and of its gradients are for: types, extents, and
