@@ -28,8 +28,10 @@ from pathlib import Path
 import torch
 import turns
 import zoo_models
+import zoo_others
 
 WARM_UP, STEPS, ROUNDS = 10, 5, 4
+MODELS = {**zoo_models.MODELS, **zoo_others.MODELS}
 KERNELS = 24  # Those that take longest.
 
 
@@ -149,7 +151,7 @@ class Training:
 def run_way(name, way, args, wait):
     """The record of one model and way, whose times are taken once `wait` returns."""
     sizes = zoo_models.Sizes(args.small)
-    training = Training(*zoo_models.make(name, sizes), way, args.recipe, sizes.device)
+    training = Training(*zoo_models.make(name, sizes, models=MODELS), way, args.recipe, sizes.device)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         record = training.warm_up()
@@ -205,7 +207,7 @@ def show(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", nargs="+", default=list(zoo_models.MODELS),
-                        choices=list(zoo_models.MODELS))
+                        choices=list(MODELS))
     parser.add_argument("--ways", nargs="+", choices=list(WAYS),
                         default=["eager", "inductor", "torchao", "layers", "backend"])
     parser.add_argument("--recipe", default="delayed")
@@ -223,7 +225,8 @@ def main():
             results.setdefault(name, {})[way] = record
         if args.out:
             args.out.write_text(json.dumps(results, indent=1))
-    held_out = {name: results.pop(name) for name in zoo_models.HELD_OUT if name in results}
+    held_out = {name: results.pop(name)
+                for name in (*zoo_models.HELD_OUT, *zoo_others.MODELS) if name in results}
     show(results)
     if held_out:
         print("\nheld out:")

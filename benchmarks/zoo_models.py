@@ -345,11 +345,11 @@ MODELS = {name[len("make_"):]: function for name, function in list(globals().ite
           if name.startswith("make_")}
 
 
-def make(name, sizes, seed=0):
+def make(name, sizes, seed=0, models=MODELS):
     """A model in bf16 that is to be trained, without dropout, and its inputs."""
     torch.manual_seed(seed)
     with torch.device(sizes.device):
-        model, inputs = MODELS[name](sizes)
+        model, inputs = models[name](sizes)
     model = model.to(torch.bfloat16).train()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):

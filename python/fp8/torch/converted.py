@@ -4,18 +4,20 @@ import copy
 import functools
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from fp8.torch import products, saved
 from fp8.torch.attention_calls import SHARED
 from fp8.torch.autocasting import autocast
 from fp8.torch.capture import Mode, show_dynamo
+from fp8.torch.linear_forms import computes_linear
 
 # Own classes, by those that they stand for.
 _classes = {}
 
 
-def _get_class(module):
+def get_class(module):
     return getattr(type(module), "_fp8_class", type(module))
 
 
@@ -27,20 +29,25 @@ def _is_experts(module):
 
 def is_conv1d(module):
     """Whether it is transformers' Conv1D, a linear layer with its weight the other way round."""
-    return _get_class(module).__name__ == "Conv1D" and hasattr(module, "nf") and hasattr(
+    return get_class(module).__name__ == "Conv1D" and hasattr(module, "nf") and hasattr(
         module, "nx")
 
 
+def _is_linear(module):
+    """Whether it is of a subclass of nn.Linear that computes the same."""
+    return computes_linear(module, get_class(module))
+
+
 def is_layer(module):
-    """Whether a module that is no nn.Linear is a layer, or several, of those that count."""
-    return (_get_class(module) is nn.MultiheadAttention or is_conv1d(module)
-            or _is_experts(module))
+    """Whether a module that is no nn.Linear itself is a layer, or several, of those that count."""
+    return (get_class(module) is nn.MultiheadAttention or is_conv1d(module)
+            or _is_experts(module) or _is_linear(module))
 
 
 def is_watched(module):
     """Whether a module may multiply with parameters of its own, or computes its layers without
     calling them."""
-    cls = _get_class(module)
+    cls = get_class(module)
     if cls in (nn.TransformerEncoderLayer, nn.TransformerEncoder):
         return True
     if cls.__module__.startswith("torch.nn."):
@@ -67,14 +74,14 @@ class _Converted:
                 product.attach(parameter)
 
     def __reduce_ex__(self, protocol):
-        return _make_empty, (type(self)._fp8_class, self._fp8_is_experts), self.__dict__
+        return _make_empty, (type(self)._fp8_class, self._fp8_form), self.__dict__
 
     def __setstate__(self, state):
         super().__setstate__({"_fp8_attention": None, **state})
         self._attach()
 
     def __deepcopy__(self, memo):
-        made = _make_empty(type(self)._fp8_class, self._fp8_is_experts)
+        made = _make_empty(type(self)._fp8_class, self._fp8_form)
         memo[id(self)] = made
         made.__setstate__({key: copy.deepcopy(value, memo) for key, value in self.__dict__.items()})
         return made
@@ -128,12 +135,27 @@ def _run_grouped(module, *arguments, **keywords):
     return ALL_EXPERTS_FUNCTIONS["grouped_mm"](module, *arguments, **keywords)
 
 
-def _make_class(cls, is_experts=False):
+def _run_linear(module, input):
+    """What a forward spells with a transpose, of which Dynamo does not always tell modes."""
+    return F.linear(input, module.weight, module.bias)
+
+
+# What a converted module computes in place of its forward.
+_FORMS = {"experts": _run_grouped, "linear": _run_linear}
+
+
+def _find_form(module):
+    if _is_experts(module):
+        return "experts"
+    return "linear" if _is_linear(module) else ""
+
+
+def _make_class(cls, form=""):
     """A class of the same name, within whose forward products are found."""
-    if (cls, is_experts) in _classes:
-        return _classes[cls, is_experts]
+    if (cls, form) in _classes:
+        return _classes[cls, form]
     run = cls.forward
-    compute = _run_grouped if is_experts else run
+    compute = _FORMS.get(form, run)
 
     @functools.wraps(run)
     def forward(self, *arguments, **keywords):
@@ -147,20 +169,20 @@ def _make_class(cls, is_experts=False):
 
     made = type(cls.__name__, (_Converted, cls), {
         "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
-        "_fp8_class": cls, "_fp8_is_experts": is_experts, "forward": forward})
-    _classes[cls, is_experts] = made
+        "_fp8_class": cls, "_fp8_form": form, "forward": forward})
+    _classes[cls, form] = made
     return made
 
 
-def _make_empty(cls, is_experts):
-    made = _make_class(cls, is_experts)
+def _make_empty(cls, form):
+    made = _make_class(cls, form)
     return made.__new__(made)
 
 
 def convert(module, recipe, attention, *others):
     """Makes the products with a module's parameters those of FP8, and its attention that of a format,
     or None; `others` are of Product."""
-    module.__class__ = _make_class(_get_class(module), _is_experts(module))
+    module.__class__ = _make_class(get_class(module), _find_form(module))
     show_dynamo()
     module._fp8_recipe, module._fp8_attention = recipe, attention
     module._fp8_products = {name: products.Product(recipe, *others)
@@ -174,7 +196,7 @@ def convert(module, recipe, attention, *others):
 def revert(module):
     """The inverse."""
     if isinstance(module, _Converted):
-        module.__class__ = _get_class(module)
+        module.__class__ = get_class(module)
         del module._fp8_recipe, module._fp8_products, module._fp8_attention
 
 

@@ -20,6 +20,7 @@ from torch.nn.utils import parametrize
 import fp8
 from fp8.errors import ArgumentError
 from fp8.torch import converted, experts, merged_linears, modules, plain_linears, schemes, weight_types
+from fp8.torch.linear_forms import computes_linear
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 # A layer with a matrix product: `kind` is "fp8" or "high precision"; `reason` says why, or how
@@ -184,12 +185,6 @@ def _find_kept(model):
     return kept
 
 
-def _computes_the_same(module):
-    """Whether a forward of its own is nn.Linear's, written otherwise."""
-    return type(module).__module__ == "transformers.models.falcon.modeling_falcon" and (
-        type(module).__name__ == "FalconLinear")
-
-
 def _find_reason(name, module, model, scheme, filter, names):
     """Why a layer stays as it is, or ""; `names` are those of parameters by their ids."""
     if _is_quantized(module):
@@ -203,9 +198,9 @@ def _find_reason(name, module, model, scheme, filter, names):
     parent = model.get_submodule(name.rpartition(".")[0]) if name else None
     if isinstance(parent, nn.MultiheadAttention):
         return "nn.MultiheadAttention takes its weight and does not call it"
-    if not converted.is_conv1d(module) and type(module).forward not in (
-            nn.Linear.forward, modules.Linear.forward) and not _computes_the_same(module) or (
-            parametrize.is_parametrized(module)):
+    if parametrize.is_parametrized(module) or not (
+            converted.is_conv1d(module) or type(module) is modules.Linear
+            or computes_linear(module, converted.get_class(module))):
         return f"a {type(module).__name__} has a forward of its own"
     weight = module.weight
     if weight.is_meta:
