@@ -8,6 +8,7 @@
 
 #include "fp8/Compiler/Compile.h"
 
+#include "CompileHost.h"
 #include "EmitKernels.h"
 #include "EndlessCalls.h"
 #include "Tune.h"
@@ -101,10 +102,10 @@ static bool passesSavedTensors(ModuleOp module) {
   });
 }
 
-/// The host's code as an object, or as LLVM IR.
-static llvm::Expected<CompiledProgram>
-compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
-            bool emitLLVM) {
+llvm::Expected<CompiledProgram>
+fp8::compileHost(ModuleOp module, const CompileOptions &options,
+                 func::FuncOp entry, bool emitLLVM,
+                 std::optional<ProgramVariant> variant) {
   if (options.to != stringifyPhase(Phase::Host))
     return llvm::createStringError(
         "expected '" + stringifyPhase(Phase::Host) +
@@ -130,6 +131,7 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
   if (!processor)
     return processor.takeError();
   interface->processor = std::move(*processor);
+  interface->asVariant = std::move(variant);
   ObjectOptions object;
   if (StringRef(options.optLevel).getAsInteger(10, object.optLevel) ||
       object.optLevel > 3)
@@ -152,12 +154,14 @@ compileHost(ModuleOp module, const CompileOptions &options, func::FuncOp entry,
   auto code = emitObject(module, object);
   if (!code)
     return code.takeError();
-  return CompiledProgram{std::move(*interface), std::move(*code), options};
+  return CompiledProgram{std::move(*interface), {std::move(*code)}, options};
 }
 
 llvm::Expected<CompiledProgram>
 fp8::compileProgram(ModuleOp module, const CompileOptions &options,
                     func::FuncOp entry) {
+  if (StringRef(options.target).contains(','))
+    return compileVariants(module, options, entry);
   auto tuned = tuneKernels(module, options);
   if (!tuned)
     return tuned.takeError();
@@ -183,13 +187,18 @@ static llvm::Error writeProgram(const CompiledProgram &program, StringRef code,
 
 llvm::Error CompiledProgram::writeObject(const std::string &path,
                                          const std::string &header) const {
-  return writeProgram(*this, object, /*isShared=*/false, path, header);
+  if (objects.size() > 1)
+    return llvm::createStringError(
+        "expected one target of a program that is not linked, but got '" +
+        interface.target + "'");
+  return writeProgram(*this, objects.front(), /*isShared=*/false, path, header);
 }
 
 llvm::Error
 CompiledProgram::writeSharedObject(const std::string &path,
                                    const std::string &header) const {
-  auto linked = linkSharedObject(object, llvm::sys::path::filename(path), link);
+  auto linked =
+      linkSharedObject(objects, llvm::sys::path::filename(path), link);
   if (!linked)
     return linked.takeError();
   return writeProgram(*this, *linked, /*isShared=*/true, path, header);
@@ -222,7 +231,7 @@ llvm::Expected<std::string> fp8::emitCode(ModuleOp module, CodeKind kind,
     auto program = compileHost(module, options, {}, /*emitLLVM=*/true);
     if (!program)
       return program.takeError();
-    return std::move(program->object);
+    return std::move(program->objects.front());
   }
   case CodeKind::MLIR: {
     if (failed(runPipeline(module, options, options.monitor)))

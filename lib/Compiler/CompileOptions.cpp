@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Compiler/Compile.h"
+#include "fp8/Kernels/Architecture.h"
 #include "fp8/Program/Interface.h"
 
 using namespace mlir;
@@ -19,23 +20,41 @@ ArrayRef<OptionInfo<CompileOptions>> fp8::getCompileOptions() {
   return CompileOptionTable;
 }
 
+void fp8::setTarget(CompileOptions &options, StringRef target) {
+  bool isPortable = target == kPortableTarget;
+  options.target = target;
+  if (!isPortable)
+    return;
+  registerAllArchitectures();
+  options.target = getPortableChip();
+  options.kernelFormat = "ptx";
+}
+
+std::optional<StringRef> fp8::trySetOption(CompileOptions &options,
+                                           StringRef key, StringRef value) {
+  StringRef expected;
+  if (const auto *option = findOption(getPipelineOptions(), key))
+    expected = option->set(options, value);
+  else if (const auto *option = findOption(getCompileOptions(), key))
+    expected = option->set(options, value);
+  else
+    return std::nullopt;
+  if (key == "target")
+    setTarget(options, value);
+  if (key == "name" && makeIdentifier(value) != value)
+    return "an identifier of C";
+  return expected;
+}
+
 llvm::Error fp8::setOption(CompileOptions &options, StringRef key,
                            StringRef value) {
-  StringRef expected;
-  if (const auto *option = findOption(getPipelineOptions(), key)) {
-    expected = option->set(options, value);
-  } else if (const auto *option = findOption(getCompileOptions(), key)) {
-    expected = option->set(options, value);
-  } else {
-    SmallVector<StringRef> keys;
-    for (const auto &option : getPipelineOptions())
-      keys.push_back(option.key);
-    for (const auto &option : getCompileOptions())
-      keys.push_back(option.key);
-    return makeUnknownOptionError(key, keys);
-  }
-  if (key == "name" && makeIdentifier(value) != value)
-    expected = "an identifier of C";
-  return expected.empty() ? llvm::Error::success()
-                          : makeOptionValueError(key, expected, value);
+  if (std::optional<StringRef> expected = trySetOption(options, key, value))
+    return expected->empty() ? llvm::Error::success()
+                             : makeOptionValueError(key, *expected, value);
+  SmallVector<StringRef> keys;
+  for (const auto &option : getPipelineOptions())
+    keys.push_back(option.key);
+  for (const auto &option : getCompileOptions())
+    keys.push_back(option.key);
+  return makeUnknownOptionError(key, keys);
 }

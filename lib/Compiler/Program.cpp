@@ -31,7 +31,7 @@ Program::create(CompiledProgram compiled) {
     return error;
   std::unique_ptr<Program> program(new Program);
   program->compiled = std::make_unique<CompiledProgram>(std::move(compiled));
-  auto object = LoadedObject::load(program->compiled->object);
+  auto object = LoadedObject::load(program->compiled->objects);
   if (!object)
     return object.takeError();
   program->object = std::move(*object);

@@ -77,6 +77,13 @@ const Architecture *fp8::lookupArchitecture(StringRef chip) {
   return nullptr;
 }
 
+StringRef fp8::getPortableChip() {
+  for (const auto &architecture : getArchitectures())
+    if (architecture->isPortable())
+      return architecture->getChip();
+  return "";
+}
+
 SmallVector<StringRef> fp8::getArchitectureChips() {
   SmallVector<StringRef> chips;
   for (const auto &architecture : getArchitectures())

@@ -35,13 +35,22 @@ private:
 
   llvm::Constant *createValueInfo(const ValueInfo &info);
   llvm::Constant *createValueInfos(ArrayRef<ValueInfo> infos);
-  llvm::Function *createInvoke(const Twine &name, llvm::Function *callee);
+  llvm::Function *createInvoke(const Twine &name);
+  llvm::Value *loadPlace(llvm::Function *invoke, int64_t index);
+  llvm::Value *loadConstant(llvm::Type *type, llvm::Value *place);
+  llvm::Function *createInvokeOf(const Twine &name, llvm::Function *callee);
+  /// The same of the variant for the context's device.
+  llvm::Function *createInvokeOfVariant(const Twine &name, int64_t index,
+                                        int64_t numArguments);
+  llvm::Constant *createVariants();
   llvm::Constant *createFunction(const ProgramFunction &function,
-                                 llvm::Function *callee);
+                                 llvm::Function *invoke);
+  SmallVector<llvm::Function *> createInvokes();
   /// The function of the header; `description` is its entry in the table.
   void createEntry(const ProgramFunction &function,
                    llvm::Constant *description);
   void createUpdate();
+  void createInfo(llvm::Constant *functions, llvm::Constant *invokeUpdate);
   llvm::Type *getScalarType(const ValueInfo &info);
 
   llvm::Module &module;
@@ -52,6 +61,8 @@ private:
   SmallVector<llvm::Function *> callees;
   /// Null without a state.
   llvm::Function *update = nullptr;
+  /// Null but for several GPUs.
+  llvm::Constant *variants = nullptr;
 };
 } // namespace
 
@@ -102,40 +113,85 @@ llvm::Constant *CInterfaceBuilder::createValueInfos(ArrayRef<ValueInfo> infos) {
   return createGlobal(llvm::ConstantArray::get(type, values), "fp8_ports");
 }
 
-/// MLIR's C interface behind one signature for all: a pointer to each argument,
-/// and last, if there is one, to the result. The call does not change them.
-llvm::Function *CInterfaceBuilder::createInvoke(const Twine &name,
-                                                llvm::Function *callee) {
+llvm::Function *CInterfaceBuilder::createInvoke(const Twine &name) {
   auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()},
                                        /*isVarArg=*/false);
   auto *invoke = llvm::Function::Create(
       type, llvm::GlobalValue::InternalLinkage, name + "_invoke", module);
   b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", invoke));
-  auto loadConstant = [&](llvm::Type *type, llvm::Value *place) {
-    llvm::LoadInst *value = b.CreateLoad(type, place);
-    value->setMetadata(llvm::LLVMContext::MD_invariant_load,
-                       llvm::MDNode::get(module.getContext(), {}));
-    return value;
-  };
-  auto load = [&](unsigned index) {
-    return loadConstant(
-        b.getPtrTy(),
-        b.CreateConstGEP1_64(b.getPtrTy(), invoke->getArg(0), index));
-  };
+  return invoke;
+}
+
+/// What the call does not change.
+llvm::Value *CInterfaceBuilder::loadConstant(llvm::Type *type,
+                                             llvm::Value *place) {
+  llvm::LoadInst *value = b.CreateLoad(type, place);
+  value->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                     llvm::MDNode::get(module.getContext(), {}));
+  return value;
+}
+
+llvm::Value *CInterfaceBuilder::loadPlace(llvm::Function *invoke,
+                                          int64_t index) {
+  return loadConstant(
+      b.getPtrTy(),
+      b.CreateConstGEP1_64(b.getPtrTy(), invoke->getArg(0), index));
+}
+
+/// MLIR's C interface behind one signature for all: a pointer to each argument,
+/// and last, if there is one, to the result.
+llvm::Function *CInterfaceBuilder::createInvokeOf(const Twine &name,
+                                                  llvm::Function *callee) {
+  llvm::Function *invoke = createInvoke(name);
   SmallVector<llvm::Value *> arguments;
   for (llvm::Argument &argument : callee->args())
-    arguments.push_back(
-        loadConstant(argument.getType(), load(argument.getArgNo())));
+    arguments.push_back(loadConstant(argument.getType(),
+                                     loadPlace(invoke, argument.getArgNo())));
   llvm::Value *result = b.CreateCall(callee, arguments);
   if (!result->getType()->isVoidTy())
-    b.CreateStore(result, load(callee->arg_size()));
+    b.CreateStore(result, loadPlace(invoke, callee->arg_size()));
+  b.CreateRetVoid();
+  return invoke;
+}
+
+llvm::Constant *CInterfaceBuilder::createVariants() {
+  llvm::Type *infoType = getLLVMType<fp8rt_program_info>(module.getContext());
+  using Fields = runtime::Struct<fp8rt_program_variant>;
+  SmallVector<llvm::Constant *> values;
+  for (const ProgramVariant &variant : program.variants) {
+    auto *description =
+        new llvm::GlobalVariable(module, infoType, /*isConstant=*/true,
+                                 llvm::GlobalValue::ExternalLinkage,
+                                 /*Initializer=*/nullptr, variant.symbol);
+    description->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    StructConstant<fp8rt_program_variant> constant(module.getContext());
+    values.push_back(
+        constant.set(Fields::program, description)
+            .set(Fields::compute_capability, variant.computeCapability)
+            .set(Fields::flags,
+                 variant.runsLater ? FP8RT_VARIANT_RUNS_LATER : 0)
+            .get());
+  }
+  auto *type = llvm::ArrayType::get(values[0]->getType(), values.size());
+  return createGlobal(llvm::ConstantArray::get(type, values), "fp8_variants");
+}
+
+llvm::Function *CInterfaceBuilder::createInvokeOfVariant(const Twine &name,
+                                                         int64_t index,
+                                                         int64_t numArguments) {
+  llvm::Function *invoke = createInvoke(name);
+  llvm::Value *context =
+      loadConstant(b.getPtrTy(), loadPlace(invoke, numArguments - 1));
+  createRuntimeCall(b, runtime::fp8rt_program_invoke_variant, context, variants,
+                    b.getInt32(program.variants.size()), b.getInt32(index),
+                    invoke->getArg(0));
   b.CreateRetVoid();
   return invoke;
 }
 
 llvm::Constant *
 CInterfaceBuilder::createFunction(const ProgramFunction &function,
-                                  llvm::Function *callee) {
+                                  llvm::Function *invoke) {
   const Signature &signature = function.signature;
   uint32_t flags = (signature.takesState ? FP8RT_FUNCTION_TAKES_STATE : 0) |
                    (program.isOnGPU() ? FP8RT_FUNCTION_TAKES_CONTEXT : 0);
@@ -143,7 +199,7 @@ CInterfaceBuilder::createFunction(const ProgramFunction &function,
   StructConstant<fp8rt_program_function> constant(module.getContext());
   return constant.set(Fields::program, info)
       .set(Fields::name, createString(signature.entry))
-      .set(Fields::invoke, createInvoke(function.symbol, callee))
+      .set(Fields::invoke, invoke)
       .set(Fields::arguments, createValueInfos(signature.arguments))
       .set(Fields::results, createValueInfos(signature.results))
       .set(Fields::num_arguments, signature.arguments.size())
@@ -268,6 +324,10 @@ void CInterfaceBuilder::hideProgram() {
   free(runtime::fp8rt_program_call.name);
   free(runtime::fp8rt_program_update_state.name);
   free(runtime::fp8rt_program_fail.name);
+  free(runtime::fp8rt_program_invoke_variant.name);
+  // What follows is in the variants' own objects.
+  if (!program.variants.empty())
+    return;
   for (const ProgramFunction &function : program.functions) {
     callees.push_back(
         module.getFunction("_mlir_ciface_" + function.signature.entry));
@@ -279,6 +339,36 @@ void CInterfaceBuilder::hideProgram() {
   }
 }
 
+SmallVector<llvm::Function *> CInterfaceBuilder::createInvokes() {
+  SmallVector<llvm::Function *> invokes;
+  for (auto [index, function] : llvm::enumerate(program.functions))
+    invokes.push_back(variants
+                          ? createInvokeOfVariant(function.symbol, index,
+                                                  function.numArguments)
+                          : createInvokeOf(function.symbol, callees[index]));
+  return invokes;
+}
+
+void CInterfaceBuilder::createInfo(llvm::Constant *functions,
+                                   llvm::Constant *invokeUpdate) {
+  using Fields = runtime::Struct<fp8rt_program_info>;
+  StructConstant<fp8rt_program_info> constant(module.getContext());
+  constant.set(Fields::magic, FP8RT_PROGRAM_MAGIC)
+      .set(Fields::version, FP8RT_VERSION)
+      .set(Fields::num_functions, program.functions.size())
+      .set(Fields::functions, functions)
+      .set(Fields::name, createString(program.name))
+      .set(Fields::manifest, createString(getManifest(program)))
+      .set(Fields::num_slots, program.numSlots)
+      .set(Fields::num_words, program.numWords);
+  if (!program.stateManifest.empty())
+    constant.set(Fields::state_manifest, createString(program.stateManifest))
+        .set(Fields::state_recipe, createString(program.stateRecipe));
+  if (invokeUpdate)
+    constant.set(Fields::update_state, invokeUpdate);
+  info->setInitializer(constant.get());
+}
+
 void CInterfaceBuilder::build() {
   hideProgram();
   redirectAssertions(module);
@@ -288,42 +378,44 @@ void CInterfaceBuilder::build() {
   info = new llvm::GlobalVariable(module, infoType, /*isConstant=*/true,
                                   llvm::GlobalValue::InternalLinkage,
                                   /*Initializer=*/nullptr, "fp8_program_info");
+  if (!program.variants.empty())
+    variants = createVariants();
   SmallVector<llvm::Constant *> functions;
-  for (auto [function, callee] : llvm::zip_equal(program.functions, callees))
-    functions.push_back(createFunction(function, callee));
+  for (auto [function, invoke] :
+       llvm::zip_equal(program.functions, createInvokes()))
+    functions.push_back(createFunction(function, invoke));
   auto *tableType =
       llvm::ArrayType::get(functions[0]->getType(), functions.size());
   llvm::Constant *table = createGlobal(
       llvm::ConstantArray::get(tableType, functions), "fp8_functions");
-  using Fields = runtime::Struct<fp8rt_program_info>;
-  StructConstant<fp8rt_program_info> constant(module.getContext());
-  constant.set(Fields::magic, FP8RT_PROGRAM_MAGIC)
-      .set(Fields::version, FP8RT_VERSION)
-      .set(Fields::num_functions, functions.size())
-      .set(Fields::functions, table)
-      .set(Fields::name, createString(program.name))
-      .set(Fields::manifest, createString(getManifest(program)))
-      .set(Fields::num_slots, program.numSlots)
-      .set(Fields::num_words, program.numWords);
-  if (!program.stateManifest.empty())
-    constant.set(Fields::state_manifest, createString(program.stateManifest))
-        .set(Fields::state_recipe, createString(program.stateRecipe));
-  if (update)
-    constant.set(Fields::update_state,
-                 createInvoke(getUpdateSymbol(program), update));
-  info->setInitializer(constant.get());
+  bool hasUpdate = !program.stateUpdate.empty();
+  llvm::Constant *invokeUpdate = nullptr;
+  if (hasUpdate && variants)
+    // The rows of the state, and the context.
+    invokeUpdate = createInvokeOfVariant(getUpdateSymbol(program), /*index=*/-1,
+                                         /*numArguments=*/2);
+  else if (hasUpdate)
+    invokeUpdate = createInvokeOf(getUpdateSymbol(program), update);
+  createInfo(table, invokeUpdate);
+  auto addName = [&](StringRef name) {
+    return llvm::GlobalAlias::create(
+        infoType, 0, llvm::GlobalValue::ExternalLinkage, name, info, &module);
+  };
+  if (program.asVariant) {
+    addName(program.asVariant->symbol)
+        ->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return;
+  }
   // Two programs of one process have the first name in common: it is for dlsym,
   // and the program itself means its own by neither.
-  for (const std::string &name :
-       {std::string(FP8RT_PROGRAM_SYMBOL), getInfoSymbol(program)})
-    llvm::GlobalAlias::create(infoType, 0, llvm::GlobalValue::ExternalLinkage,
-                              name, info, &module);
+  addName(FP8RT_PROGRAM_SYMBOL);
+  addName(getInfoSymbol(program));
   for (auto [index, function] : llvm::enumerate(program.functions))
     createEntry(function, llvm::ConstantExpr::getInBoundsGetElementPtr(
                               tableType, table,
                               ArrayRef<llvm::Constant *>{b.getInt64(0),
                                                          b.getInt64(index)}));
-  if (update)
+  if (hasUpdate)
     createUpdate();
 }
 

@@ -86,7 +86,8 @@ ProgramInterface::create(ModuleOp module, StringRef name,
              << symbol << "' twice";
     function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                       UnitAttr::get(module->getContext()));
-    program.functions.push_back({std::move(*signature), std::move(symbol)});
+    program.functions.push_back(
+        {std::move(*signature), std::move(symbol), /*numArguments=*/0});
   }
   if (program.functions.empty())
     return module.emitError(
@@ -151,6 +152,7 @@ LogicalResult ProgramInterface::complete(ModuleOp module) {
     if (!compiled)
       return module.emitError()
              << "expected function '" << symbol << "' after the pipeline";
+    function.numArguments = compiled.getNumArguments();
     size_t added = compiled.getNumArguments() -
                    countArguments(function.signature) - isOnGPU();
     function.signature.takesState = added != 0;

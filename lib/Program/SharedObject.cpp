@@ -94,13 +94,33 @@ struct TemporaryFile {
       : error(llvm::sys::fs::createTemporaryFile("fp8", suffix, path)),
         remover(path) {}
 
+  llvm::Error check() const {
+    return error ? llvm::createStringError("cannot create a temporary file: " +
+                                           error.message())
+                 : llvm::Error::success();
+  }
+
   SmallString<128> path;
   std::error_code error;
   llvm::FileRemover remover;
 };
 } // namespace
 
-llvm::Expected<std::string> fp8::linkSharedObject(StringRef object,
+/// Writes objects to files of their own.
+static llvm::Error
+writeInputs(ArrayRef<std::string> objects,
+            SmallVectorImpl<std::unique_ptr<TemporaryFile>> &inputs) {
+  for (const std::string &object : objects) {
+    inputs.push_back(std::make_unique<TemporaryFile>("o"));
+    if (llvm::Error error = inputs.back()->check())
+      return error;
+    if (llvm::Error error = writeOutputFile(inputs.back()->path, object))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> fp8::linkSharedObject(ArrayRef<std::string> objects,
                                                   StringRef soname,
                                                   const LinkOptions &options) {
   auto linker = findLinker(options);
@@ -109,12 +129,12 @@ llvm::Expected<std::string> fp8::linkSharedObject(StringRef object,
   auto runtime = findRuntime();
   if (!runtime)
     return runtime.takeError();
-  TemporaryFile input("o"), output("so"), log("log");
-  for (const TemporaryFile *file : {&input, &output, &log})
-    if (file->error)
-      return llvm::createStringError("cannot create a temporary file: " +
-                                     file->error.message());
-  if (llvm::Error error = writeOutputFile(input.path, object))
+  TemporaryFile output("so"), log("log");
+  for (const TemporaryFile *file : {&output, &log})
+    if (llvm::Error error = file->check())
+      return error;
+  SmallVector<std::unique_ptr<TemporaryFile>> inputs;
+  if (llvm::Error error = writeInputs(objects, inputs))
     return error;
 
   std::string runtimeDirectory = llvm::sys::path::parent_path(*runtime).str();
@@ -124,9 +144,11 @@ llvm::Expected<std::string> fp8::linkSharedObject(StringRef object,
   std::string libm = getLibrary(
       reinterpret_cast<const void *>(static_cast<float (*)(float)>(&::expf)));
   std::string libc = getLibrary(reinterpret_cast<const void *>(&::malloc));
-  SmallVector<StringRef> arguments{*linker,     "-shared",  "--build-id",
-                                   "-soname",   soname,     "-o",
-                                   output.path, input.path, *runtime};
+  SmallVector<StringRef> arguments{*linker, "-shared", "--build-id", "-soname",
+                                   soname,  "-o",      output.path};
+  for (const std::unique_ptr<TemporaryFile> &input : inputs)
+    arguments.push_back(input->path);
+  arguments.push_back(*runtime);
   for (StringRef library : {StringRef(libm), StringRef(libc)})
     if (library.contains(".so"))
       arguments.push_back(library);

@@ -97,6 +97,8 @@ def _write_option(value):
 
 def _make_options(recipe, target, options):
     name, is_portable = "", False
+    if isinstance(target, (list, tuple)):
+        target = ",".join(target)
     if target == "auto":
         name, capability = _get_first_gpu()
         target, is_portable = get_target(capability)
@@ -129,7 +131,8 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
       bytecode as bytes, or the path of a file (a str without line breaks and braces is a path);
     - recipe: of fp8.recipes, or its text such as "mxfp8,mode=floor"; None computes what is
       written, in high precision. Attributes of the program and `recipe_file` go first;
-    - target: "cpu", "sm_89", "sm_90a", "sm_100a", or "auto": what the first GPU is, else "cpu";
+    - target: "cpu", "sm_89", "sm_90a", "sm_100a", or "auto": what the first GPU is, else "cpu"; "portable" is
+      sm_89 for any later GPU, and a list of these, or text with commas, one program for several GPUs;
     - cache: keep the program on disk and take it from there next time: True for
       `$XDG_CACHE_HOME/fp8/programs`, a path for another directory, False for none. Takes a
       linker; without one, every process compiles;

@@ -5,6 +5,7 @@
 it runs there."""
 
 import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -49,6 +50,23 @@ class Target(unittest.TestCase):
         program = fp8.compile(SOURCE, "current", cache=False)
         remarks = [one.message for one in program.diagnostics if one.message.startswith("portable:")]
         self.assertEqual(len(remarks), ARCH == 120)
+
+    def test_one_program_for_several_gpus(self):
+        rng = np.random.default_rng(0)
+        x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 64)))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.so")
+            targets = ["sm_90a", "portable"]
+            fp8.compile(SOURCE, "rowwise", target=targets, cache=False).save(path)
+            program = fp8.load(path)
+            self.assertEqual(program.target, "sm_90a,portable")
+            if ARCH < 89:
+                with self.assertRaisesRegex(fp8.UnsupportedError, "to have compute capability 9.0, or compute capability 8.9 or later"):
+                    program(x, w)
+                return
+            alone = fp8.compile(SOURCE, "rowwise", target="portable", cache=False)
+            self.assertEqual(alone.target, "sm_89")
+            np.testing.assert_array_equal(np.asarray(program(x, w)), np.asarray(alone(x, w)))
 
     @unittest.skipIf(ARCH < 89, "no target of its own")
     def test_kernels_of_a_later_gpu_are_refused(self):

@@ -37,15 +37,10 @@ llvm::Expected<bool> fp8::parseCompilerOption(const llvm::opt::Arg &arg,
     value = "on";
   if (key.consume_front("no-"))
     value = "false";
-  StringRef expected;
-  if (const auto *option = findOption(getPipelineOptions(), key))
-    expected = option->set(options.pipeline, value);
-  else if (const auto *option = findOption(getCompileOptions(), key))
-    expected = option->set(options.pipeline, value);
-  else
+  std::optional<StringRef> set = trySetOption(options.pipeline, key, value);
+  if (!set)
     return false;
-  if (key == "name" && makeIdentifier(value) != value)
-    expected = "an identifier of C";
+  StringRef expected = *set;
   if (!expected.empty())
     return makeValueError(arg, expected);
   return true;

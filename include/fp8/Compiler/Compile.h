@@ -45,8 +45,19 @@ struct CompileOptions : PipelineOptions, LinkOptions {
 /// The members that PipelineOptions lacks.
 ArrayRef<OptionInfo<CompileOptions>> getCompileOptions();
 
+/// What stands for kernels as PTX, which drivers of later GPUs assemble.
+inline constexpr StringLiteral kPortableTarget = "portable";
+
+/// Sets the target, whatever stands for it.
+void setTarget(CompileOptions &options, StringRef target);
+
 /// Sets the option called `key`, one of getPipelineOptions() or
-/// getCompileOptions(). The error names the key, or the nearest.
+/// getCompileOptions(). Null if it is neither; else what its value should have
+/// been, empty if it is that.
+std::optional<StringRef> trySetOption(CompileOptions &options, StringRef key,
+                                      StringRef value);
+
+/// The same. The error names the key, or the nearest.
 llvm::Error setOption(CompileOptions &options, StringRef key, StringRef value);
 
 //===----------------------------------------------------------------------===//
@@ -79,13 +90,15 @@ struct CompiledProgram {
                                 const std::string &header) const;
 
   ProgramInterface interface;
-  /// A relocatable object with the program's C interface.
-  std::string object;
+  /// A relocatable object with the program's C interface; for several GPUs
+  /// behind one for each.
+  std::vector<std::string> objects;
   LinkOptions link;
 };
 
 /// Compiles the public functions of `module`; if it is given, `entry` alone is
-/// to be called from outside.
+/// to be called from outside. The target may be several of GPUs, with commas
+/// between them: the device that a call runs on then decides.
 llvm::Expected<CompiledProgram> compileProgram(ModuleOp module,
                                                const CompileOptions &options,
                                                func::FuncOp entry = {});

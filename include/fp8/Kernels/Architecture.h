@@ -98,6 +98,9 @@ public:
   StringRef getChip() const { return chip; }
   /// The GPU that is meant where nobody says otherwise.
   virtual GPUTargetAttr getTarget(MLIRContext *context) const = 0;
+  /// Whether GPUs of later architectures run its kernels, as PTX that their
+  /// drivers assemble.
+  virtual bool isPortable() const { return false; }
   /// Adds the dialects that its configs are attributes of.
   virtual void registerDialects(DialectRegistry &registry) const {}
 
@@ -121,6 +124,9 @@ const Architecture *lookupArchitecture(StringRef chip);
 
 /// The chips, in the order in which they were registered.
 SmallVector<StringRef> getArchitectureChips();
+
+/// The chip of the portable architecture; empty if there is none.
+StringRef getPortableChip();
 
 /// What architectures and kinds of kernels need in a context: dialects of
 /// configs, and the interface of operations that kernels compute.

@@ -29,7 +29,9 @@ def RecipeFile
     : PipelineOption<"recipe-file", "recipeFile", "FILE",
                      "JSON rules that give recipes to contractions by name">;
 def Target : PipelineOption<"target", "target", "TARGET",
-                            "cpu (the default), sm_89, sm_90a or sm_100a">;
+                            "cpu (the default), sm_89, sm_90a or sm_100a; of a "
+                            "program several with commas, or portable, sm_89's "
+                            "kernels as PTX for later GPUs">;
 def Machine
     : PipelineOption<"machine", "machine", "MACHINE",
                      "Whose numbers kernels are chosen by: h200 (sm_90a's "

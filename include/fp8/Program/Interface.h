@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <vector>
 
 namespace llvm {
@@ -34,6 +35,18 @@ struct ProgramFunction {
   Signature signature;
   /// What C calls it.
   std::string symbol;
+  /// How many arguments MLIR's C interface of it has, of which on a GPU the
+  /// last one is the context.
+  int64_t numArguments = 0;
+};
+
+/// One of the programs that one for several GPUs consists of.
+struct ProgramVariant {
+  /// That of its description, which other objects see.
+  std::string symbol;
+  int64_t computeCapability;
+  /// Whether its kernels are PTX that drivers of later GPUs assemble.
+  bool runsLater;
 };
 
 struct ProgramInterface {
@@ -67,6 +80,12 @@ struct ProgramInterface {
   /// The tensors whose statistics the program records, by their slots.
   std::vector<std::string> statsSlots;
   std::vector<ProgramFunction> functions;
+  /// What calls go to of a program for several GPUs, whose object has nothing
+  /// else.
+  std::vector<ProgramVariant> variants;
+  /// What a variant is in that list; nothing but its description is seen of
+  /// one.
+  std::optional<ProgramVariant> asVariant;
 
 private:
   LogicalResult completeState(ModuleOp module);

@@ -25,9 +25,10 @@ struct LinkOptions {
   std::vector<std::string> rpaths;
 };
 
-/// Links an object that `emitObject` made to a shared object that is to be
-/// called `soname`, and returns the contents of the file.
-llvm::Expected<std::string> linkSharedObject(StringRef object, StringRef soname,
+/// Links objects that `emitObject` made to a shared object that is to be called
+/// `soname`, and returns the contents of the file.
+llvm::Expected<std::string> linkSharedObject(ArrayRef<std::string> objects,
+                                             StringRef soname,
                                              const LinkOptions &options = {});
 
 } // namespace mlir::fp8

@@ -237,6 +237,27 @@ void fp8rt_program_fail(const char *message);
 /// `function` is the name of the caller.
 void fp8rt_program_check_stack(const char *function);
 
+/// The same program for one of several GPUs.
+typedef struct fp8rt_program_variant {
+  const fp8rt_program_info *program;
+  int32_t compute_capability; /* 90 for 9.0 */
+  uint32_t flags;
+} fp8rt_program_variant;
+
+enum {
+  FP8RT_VARIANT_RUNS_LATER = 1 /* the driver assembles its kernels for
+                                  later compute capabilities, too */
+};
+
+/// Calls function `index` of the variant for the context's device, or with -1
+/// what ends a step. That is the first one of the device's own compute
+/// capability, else the latest before it that runs later; without one the
+/// context fails with FP8RT_ERROR_UNSUPPORTED_ARCH.
+void fp8rt_program_invoke_variant(fp8rt_context *context,
+                                  const fp8rt_program_variant *variants,
+                                  uint32_t count, int32_t index,
+                                  void **arguments);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,6 +30,8 @@ public:
     return getUsualTarget(kChip, context);
   }
 
+  bool isPortable() const override { return true; }
+
   void registerDialects(DialectRegistry &registry) const override {
     registerMachines(registry);
     registry.insert<sm89::SM89Dialect>();

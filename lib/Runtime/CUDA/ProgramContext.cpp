@@ -13,6 +13,7 @@
 
 #include "fp8/Runtime/Context.h"
 
+#include "ContextDetail.h"
 #include "Profiler.h"
 #include "StatusDetail.h"
 #include "StructSize.h"
@@ -89,6 +90,11 @@ template <typename Body>
 static void inHealthy(fp8rt_context *context, Body &&body) noexcept {
   if (context && context->isHealthy())
     context->keep(detail::guard(body));
+}
+
+void detail::runInContext(fp8rt_context *context,
+                          const std::function<fp8rt_status()> &body) noexcept {
+  inHealthy(context, body);
 }
 
 static fp8rt_status failNullContext() {

@@ -113,7 +113,7 @@ createLinkingLayer(ExecutionSession &session) {
 }
 
 llvm::Expected<std::unique_ptr<LoadedObject>>
-LoadedObject::load(StringRef object) {
+LoadedObject::load(ArrayRef<std::string> objects) {
   initializeHost();
   auto jit = LLJITBuilder()
                  .setPlatformSetUp(setUpInactivePlatform)
@@ -125,10 +125,11 @@ LoadedObject::load(StringRef object) {
   // What it would print, lookup returns.
   (*jit)->getExecutionSession().setErrorReporter(llvm::consumeError);
   (*jit)->getMainJITDylib().addGenerator(std::make_unique<ProcessSymbols>());
-  if (llvm::Error error =
-          (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBuffer(
-              object, "program", /*RequiresNullTerminator=*/false)))
-    return error;
+  for (StringRef object : objects)
+    if (llvm::Error error =
+            (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBuffer(
+                object, "program", /*RequiresNullTerminator=*/false)))
+      return error;
   return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(*jit)));
 }
 

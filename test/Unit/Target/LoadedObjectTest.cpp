@@ -91,7 +91,7 @@ TEST_F(LoadedObjectTest, NamesASymbolThatIsNotThere) {
 }
 
 TEST_F(LoadedObjectTest, RefusesWhatIsNoObject) {
-  auto object = LoadedObject::load("neither ELF nor anything");
+  auto object = LoadedObject::load(std::string("neither ELF nor anything"));
   if (object) {
     auto symbol = (*object)->lookup("f");
     EXPECT_FALSE(bool(symbol));

@@ -13,6 +13,7 @@
 #include "llvm/Support/Error.h"
 
 #include <memory>
+#include <string>
 
 namespace llvm::orc {
 class LLJIT;
@@ -20,17 +21,18 @@ class LLJIT;
 
 namespace mlir::fp8 {
 
-/// An object that `emitObject` made, linked into this process without a linker.
-/// Its code and data go with it.
+/// Objects that `emitObject` made, linked into this process without a linker.
+/// Their code and data go with it.
 class LoadedObject {
 public:
-  /// `object` is not copied, and stays where it is as long as this lives. What
-  /// it calls but does not define is looked up in the process, where libfp8rt
-  /// has to be.
-  static llvm::Expected<std::unique_ptr<LoadedObject>> load(StringRef object);
+  /// `objects` are not copied, and stay where they are as long as this lives.
+  /// What they call but do not define is looked up in the process, where
+  /// libfp8rt has to be.
+  static llvm::Expected<std::unique_ptr<LoadedObject>>
+  load(ArrayRef<std::string> objects);
   ~LoadedObject();
 
-  /// The address of a symbol of the object.
+  /// The address of a symbol of the objects.
   llvm::Expected<void *> lookup(StringRef name) const;
 
 private:
