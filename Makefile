@@ -63,6 +63,8 @@ test-emulator: build ## Run kernels of every config and random programs on the m
 	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits --target=sm_100a
 	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
 	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits --target=sm_89
+	@FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all $(PYTHON) \
+	  test/Emulator/Inputs/every_config.py benchmarks $(BUILD_DIR)/bin --bits --target=sm_120a
 	@FP8_EMULATOR_CHECK=all PYTHONPATH=$(BUILD_DIR)/python .venv/bin/python \
 	  benchmarks/random_programs.py check --seed 1000 --programs 2000 --jobs 2
 	@FP8_EMULATOR_CHECK=all PYTHONPATH=$(BUILD_DIR)/python .venv/bin/python \

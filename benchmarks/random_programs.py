@@ -1,7 +1,7 @@
 """Random programs (generator/program.py) on a CPU with a tensor core's sums and on a GPU, or on
 its model (docs/Emulator.md): the same bytes.
 
-usage: random_programs.py check [--target sm_89|sm_90a|sm_100a] [--seed N] [--programs N] [--jobs N]
+usage: random_programs.py check [--target sm_89|sm_90a|sm_100a|sm_120a|sm_121a] [--seed N] [--programs N] [--jobs N]
        random_programs.py print SEED
        random_programs.py make DIR [--seed N] [--programs N] [--jobs N] [--build-dir build]
                                [--code cubin|ptx]
@@ -140,7 +140,7 @@ def main():
         if function is make:
             command.add_argument("--code", choices=["cubin", "ptx"], default="cubin")
         else:
-            command.add_argument("--target", choices=["sm_89", "sm_90a", "sm_100a"], default="sm_90a")
+            command.add_argument("--target", choices=["sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"], default="sm_90a")
         if function is work:
             command.add_argument("--batch", type=int, required=True)
             command.add_argument("seeds", type=int, nargs="+")

@@ -6,7 +6,7 @@ from matmul.kinds import KINDS as HOPPER, TABLE, TIMED, kind
 def config(tile_m, tile_n, stages, **others):
     entries = {"tile_m": tile_m, "tile_n": tile_n, "stages": stages, **others}
     text = ", ".join(f"{key} = {value}" for key, value in entries.items())
-    return f"#fp8_sm89.gemm<{text}>"
+    return f"#fp8_mma.gemm<{text}>"
 
 
 def swapped(tile_m, tile_n, stages, **others):

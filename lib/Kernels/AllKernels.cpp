@@ -15,6 +15,7 @@
 #include "Fusion/FusionGenerator.h"
 #include "Fusion/FusionSpec.h"
 #include "SM100/SM100.h"
+#include "SM120/SM120.h"
 #include "SM89/SM89.h"
 #include "SM90/SM90.h"
 #include "Transpose/TransposeGenerator.h"
@@ -40,6 +41,7 @@ void fp8::registerAllArchitectures() {
     registerSM90();
     registerSM100();
     registerSM89();
+    registerSM120();
   });
 }
 

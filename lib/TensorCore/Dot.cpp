@@ -93,6 +93,11 @@ void fp8emu::multiplyAccumulateHalves(const Operands &operands,
     multiply<false>(operands, begin, half, /*fresh=*/false, accumulators);
 }
 
+void fp8emu::multiplyAccumulateWide(const Operands &operands,
+                                    float *accumulators) {
+  multiply<true>(operands, 0, kMaxProducts, /*fresh=*/false, accumulators);
+}
+
 /// The first two of each four codes as f16, or the others.
 static void convertHalf(Element type, const uint8_t (&codes)[32], unsigned half,
                         uint8_t (&out)[32]) {

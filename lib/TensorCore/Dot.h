@@ -62,6 +62,9 @@ void multiplyAccumulate(const Operands &operands, bool fresh,
 /// ascending k.
 void multiplyAccumulateHalves(const Operands &operands, float *accumulators);
 
+/// The same by that of sm_120, whose sums keep 25 bits.
+void multiplyAccumulateWide(const Operands &operands, float *accumulators);
+
 /// Those of 8 bits converted to f16, whose exponents count where sums are cut
 /// off, in two sums of 16: of the k that are 0 or 1 in 4, and of the others.
 void multiplyAccumulateAsHalf(const Operands &operands, float *accumulators);

@@ -10,9 +10,23 @@ from fp8.compiler import get_default_target, get_target
 from fp8.errors import Error
 
 
-# What is known of the kernels of a target.
-_KNOWN = {"sm_90a": "kernels of its own, measured", "sm_100a": "kernels of its own, timed by nobody",
-          "sm_89": "kernels of its own, timed by nobody"}
+# What is known of the kernels of a target, and the class of speed of each recipe's products: of tensor cores that
+# multiply its codes, of tensor cores in bf16, or of simple kernels without them.
+_PER_TENSOR = ("current", "delayed", "static", "rowwise")
+_SMALL_BLACKWELL = ("timed by nobody", {"codes": (*_PER_TENSOR, "block", "mxfp8", "nvfp4"), "bf16": ("none",), "loops": ()})
+_KNOWN = {
+    "sm_89": ("timed by nobody", {"codes": _PER_TENSOR, "bf16": ("mxfp8", "nvfp4", "none"), "loops": ("block",)}),
+    "sm_90a": ("measured", {"codes": (*_PER_TENSOR, "block"), "bf16": ("mxfp8", "nvfp4", "none"), "loops": ()}),
+    "sm_100a": ("timed by nobody", {"codes": (*_PER_TENSOR, "block", "mxfp8", "nvfp4"), "bf16": ("none",), "loops": ()}),
+    "sm_120a": _SMALL_BLACKWELL,
+    "sm_121a": _SMALL_BLACKWELL,
+}
+
+
+def get_speeds(capability):
+    """The recipes of each class of speed on a GPU of that compute capability; {} where the CPU is all that works."""
+    target, _ = get_target(capability)
+    return {} if target == "cpu" else _KNOWN[target][1]
 
 
 def describe(capability):
@@ -20,9 +34,12 @@ def describe(capability):
     target, is_portable = get_target(capability)
     if target == "cpu":
         return "nothing: kernels take compute capability 8.9 or later; target=\"cpu\" works"
+    known, speeds = _KNOWN[target]
+    classes = {"codes": "products of codes", "bf16": "in bf16", "loops": "without tensor cores, slowly"}
+    said = "; ".join(f"{classes[name]}: {', '.join(recipes)}" for name, recipes in speeds.items() if recipes)
     if is_portable:
-        return f"portable: kernels of {target}, assembled by the driver, timed by nobody"
-    return f"{target}: {_KNOWN[target]}"
+        return f"portable: kernels of {target}, assembled by the driver, timed by nobody; {said}"
+    return f"{target}: kernels of its own, {known}; {said}"
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Driver(unittest.TestCase):
         self.prints("11040", version, VERSION=11040)
         self.prints("100", "print(start())", DEVICES=0)
         self.prints("0 2 0", "print(start(), allocate(4097), allocate(4096))", MEMORY=4096)
-        self.refuses("expected FP8_EMULATOR_ARCH to be 80, 89, 90, 100 or 120, but got '95'", ARCH=95)
+        self.refuses("expected FP8_EMULATOR_ARCH to be 80, 89, 90, 100, 120 or 121, but got '95'", ARCH=95)
 
     def test_empty_is_not_set(self):
         self.prints("0", "print(start())", ARCH="", VERSION="", DEVICES="", ORDER="", FAIL="", REPORT="")

@@ -1,7 +1,9 @@
 # RUN: %python %s
 # RUN: env FP8_EMULATOR_ARCH=89 %python %s
+# RUN: env FP8_EMULATOR_ARCH=120 %python %s
 
-"""mma.sync on two devices: words that an H200 gave, and Ada's sums, as they are stated, once more in fractions."""
+"""mma.sync on three devices: words that an H200 gave, and the sums of Ada and of sm_120, as they are stated, once more in
+fractions."""
 
 import hashlib
 import os
@@ -13,7 +15,7 @@ from emulator import Buffer, Device, DriverError, kernel
 from fractions_of_sums import step
 
 device = Device()
-IS_ADA = os.environ.get("FP8_EMULATOR_ARCH") == "89"
+ARCH = os.environ.get("FP8_EMULATOR_ARCH", "90")
 ROWS = COLUMNS = 512
 FORMATS = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "bf16": (8, 7, 127), "f16": (5, 10, 15), "f32": (8, 23, 127)}
 HOW = ["near", "wide", "large", "none", "finite", "any"]
@@ -87,7 +89,7 @@ def multiply(a, b, c, type_a, type_b):
 
 
 class Words(unittest.TestCase):
-    @unittest.skipIf(IS_ADA, "Hopper's words")
+    @unittest.skipUnless(ARCH == "90", "Hopper's words")
     def test_of_an_h200(self):
         for (type_a, type_b, seed), hashes in H200.items():
             for i, expected in enumerate(hashes.split()):
@@ -96,9 +98,10 @@ class Words(unittest.TestCase):
                     got = hashlib.sha256(multiply(a, b, c, type_a, type_b).tobytes()).hexdigest()
                     self.assertEqual(got[:16], expected)
 
-    @unittest.skipUnless(IS_ADA, "Ada's sums")
-    def test_of_ada(self):
-        """16 products at a time of 8-bit types; of others all, as an H200 does, whose words are compared above."""
+    @unittest.skipIf(ARCH == "90", "others' sums")
+    def test_as_stated(self):
+        """Ada adds 16 products at a time of 8-bit types, and sm_120 all with 25 bits; of others both add all, as an H200
+        does, whose words are compared above."""
         for (type_a, type_b, seed) in H200:
             for i, how in enumerate(HOW):
                 with self.subTest(a=type_a, b=type_b, how=how):
@@ -106,8 +109,9 @@ class Words(unittest.TestCase):
                     got = multiply(a, b, c, type_a, type_b)
                     for m, n in zip(range(0, ROWS, 37), range(5, COLUMNS, 29)):
                         word = int(c[m, n])
-                        for k in range(0, a.shape[1], 16):
-                            word = step(word, a[m, k:k + 16], b[n, k:k + 16], type_a, type_b)
+                        count = 16 if ARCH == "89" else 32
+                        for k in range(0, a.shape[1], count):
+                            word = step(word, a[m, k:k + count], b[n, k:k + count], type_a, type_b, wide=ARCH == "120")
                         self.assertEqual(int(got[m, n]), word, (m, n))
 
 

@@ -2,7 +2,7 @@
 // RUN: fp8-opt --fp8-fold-transposes=chip=sm_90a %s | FileCheck %s --check-prefix=HOPPER
 // RUN: not fp8-opt --fp8-fold-transposes=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 
-// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, but got 'sm_80'
+// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
 
 !x = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<128x32xf8E4M3FN, block = [*, *], scale = f32>

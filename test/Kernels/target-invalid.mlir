@@ -15,7 +15,7 @@
 // RUN: not fp8-opt %t/other.mlir --fp8-select-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not fp8-opt %t/other.mlir --fp8-split-fusions 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not fp8-opt %t/other.mlir --fp8-build-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: expected 'fp8_gpu.target' to be of one of the chips sm_90a, sm_100a, sm_89, but got #fp8_gpu.target<chip = "sm_80",
+// OTHER: error: expected 'fp8_gpu.target' to be of one of the chips sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got #fp8_gpu.target<chip = "sm_80",
 
 // A program without kernels needs no target.
 

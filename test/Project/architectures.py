@@ -1,5 +1,5 @@
 # RUN: %python %s %fp8_source
-"""The chip of an architecture is named in one file of the libraries, and its
+"""The chips of an architecture are named in one file of the libraries, and its
 directory is known to one other: who adds an architecture need look no further.
 A generator that is not an architecture's own is named once, for all of them."""
 
@@ -27,21 +27,22 @@ def read_code():
 def main():
     code, errors = read_code(), []
     architectures = sorted({Path(path).parent for path, text in code.items()
-                            if re.search(r"class \w+ : public Architecture\b", text)})
+                            if re.search(r"registerArchitecture\(\s*std::make_unique", text)})
     if not architectures:
         errors.append("expected an architecture in lib/Kernels, but found none")
     for directory in architectures:
         chips = {(chip, path) for path, text in code.items() if Path(path).is_relative_to(directory)
                  for chip in re.findall(r'"(sm_\w+)"', text)}
-        if len(chips) != 1:
-            errors.append(f"{directory}: expected one file that names one chip, but got {sorted(chips)}")
+        files = {path for _, path in chips}
+        if len(files) != 1:
+            errors.append(f"{directory}: expected one file that names chips, but got {sorted(chips)}")
             continue
-        (chip, own), = chips
+        own, = files
         for create in re.findall(r"addGenerator\(\w+::kKind,\s*(\w+)\(", code[own]):
             errors.append(f"{own}: expected no {create}, which is for any GPU and in {REGISTRY}")
         for path, text in code.items():
-            if chip in text and path != own:
-                errors.append(f"{path}: expected no '{chip}', which is named in {own}")
+            errors.extend(f"{path}: expected no '{chip}', which is named in {own}" for chip, _ in sorted(chips)
+                          if re.search(rf"{chip}\b", text) and path != own)
             if (directory.name in text and path != REGISTRY
                     and not Path(path).is_relative_to(directory)):
                 errors.append(f"{path}: expected no '{directory.name}', which {REGISTRY} registers")

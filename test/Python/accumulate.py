@@ -1,8 +1,9 @@
 # RUN: env FP8_CUDA_DRIVER=emulator %python %s
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=100 %python %s
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %python %s
-"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200, of a B200 and of Ada, on
-the emulator: the same bytes."""
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=120 %python %s
+"""Programs for a CPU with a tensor core's sums, beside the kernels of an H200, of a B200, of Ada and of an
+RTX 5090, on the emulator: the same bytes."""
 
 import os
 import unittest
@@ -11,7 +12,7 @@ import fp8
 import ml_dtypes
 import numpy as np
 
-TARGET = {"89": "sm_89", "100": "sm_100a"}.get(os.environ.get("FP8_EMULATOR_ARCH"), "sm_90a")
+TARGET = {"89": "sm_89", "100": "sm_100a", "120": "sm_120a"}.get(os.environ.get("FP8_EMULATOR_ARCH"), "sm_90a")
 RECIPES = ["none", "current", "current,accumulate=fast", "rowwise", "block", "block,pow2=false",
            "mxfp8", "mxfp8,weight_2d=true", "nvfp4", "nvfp4,weight_2d=true"]
 

@@ -1,5 +1,6 @@
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %python %s
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=120 %python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=121 %python %s
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=80 %python %s
 """What Python takes for the target of an Ada GPU, of a later one without kernels of its own, and of one before; and what
 it runs there."""
@@ -7,10 +8,12 @@ it runs there."""
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import fp8
+from fp8 import compiler, support
 
 ARCH = int(os.environ["FP8_EMULATOR_ARCH"])
 SOURCE = """
@@ -23,11 +26,13 @@ func.func @main(%x: tensor<32x256xf32> {fp8.name = "x"}, %w: tensor<256x64xf32> 
   return %y : tensor<32x64xf32>
 }
 """
+BF16 = SOURCE.replace("xf32> {", "xbf16> {").replace("xf32>, tensor<256x64xf32>)", "xbf16>, tensor<256x64xbf16>)").replace(
+    "(tensor<32x64xbf16>", "(tensor<32x64xf32>")
 
 
 class Target(unittest.TestCase):
     def test_of_the_first_gpu(self):
-        expected = "cpu" if ARCH < 89 else "sm_89"
+        expected = {80: "cpu", 89: "sm_89", 120: "sm_120a", 121: "sm_121a"}[ARCH]
         self.assertEqual(fp8.check_support().target, expected)
         rng = np.random.default_rng(0)
         x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 64)))
@@ -43,13 +48,29 @@ class Target(unittest.TestCase):
     def test_what_is_said(self):
         said = {80: "(compute capability 8.0), nothing: kernels take compute capability 8.9 or later",
                 89: "(compute capability 8.9), sm_89: kernels of its own",
-                120: "(compute capability 12.0), portable: kernels of sm_89, assembled by the driver"}
+                120: "(compute capability 12.0), sm_120a: kernels of its own",
+                121: "(compute capability 12.1), sm_121a: kernels of its own"}
         self.assertIn(said[ARCH], str(fp8.check_support()))
+        self.assertIn("portable: kernels of sm_89", support.describe((8, 10)))
+
+    @unittest.skipIf(ARCH < 89, "the CPU is all that works")
+    def test_speeds(self):
+        speeds = support.get_speeds(divmod(ARCH, 10))
+        for name, recipes in speeds.items():
+            for recipe in (one for one in recipes if one != "static"):  # As delayed; takes a saved state.
+                with self.subTest(recipe=recipe):
+                    said = " ".join(one.message for one in fp8.compile(
+                        BF16 if recipe == "none" else SOURCE, recipe, cache=False).diagnostics)
+                    found = "loops" if "no kernel" in said else "bf16" if "multiplied in bf16" in said or recipe == "none" else "codes"
+                    self.assertEqual(found, name, said)
 
     def test_remark(self):
-        program = fp8.compile(SOURCE, "current", cache=False)
-        remarks = [one.message for one in program.diagnostics if one.message.startswith("portable:")]
-        self.assertEqual(len(remarks), ARCH == 120)
+        """Where the GPU is a later one without kernels of its own, whose name this one borrows."""
+        for gpu, expected in ((("NVIDIA Later", (10, 3)), 1), (("NVIDIA RTX 5090", (12, 0)), 0)):
+            with mock.patch.object(compiler, "_get_first_gpu", lambda gpu=gpu: gpu):
+                program = fp8.compile(SOURCE, "current", cache=False)
+            remarks = [one.message for one in program.diagnostics if one.message.startswith("portable:")]
+            self.assertEqual(len(remarks), expected)
 
     def test_one_program_for_several_gpus(self):
         rng = np.random.default_rng(0)

@@ -1,6 +1,7 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %import_python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=121 %import_python %s
 """Training steps of PyTorch with the kernels of a GPU, on the emulator."""
 
 import os
@@ -12,7 +13,7 @@ from torch import nn
 import fp8
 import fp8.torch
 
-TARGET = "sm_89" if os.environ.get("FP8_EMULATOR_ARCH") == "89" else "sm_90a"
+TARGET = {"89": "sm_89", "121": "sm_121a"}.get(os.environ.get("FP8_EMULATOR_ARCH"), "sm_90a")
 
 
 class Block(nn.Module):

@@ -29,15 +29,16 @@ def RecipeFile
     : PipelineOption<"recipe-file", "recipeFile", "FILE",
                      "JSON rules that give recipes to contractions by name">;
 def Target : PipelineOption<"target", "target", "TARGET",
-                            "cpu (the default), sm_89, sm_90a or sm_100a; of a "
+                            "cpu (the default), sm_89, sm_90a, sm_100a, "
+                            "sm_120a or sm_121a; of a "
                             "program several with commas, or portable, sm_89's "
                             "kernels as PTX for later GPUs">;
 def Machine
     : PipelineOption<"machine", "machine", "MACHINE",
                      "Whose numbers kernels are chosen by: h200 (sm_90a's "
                      "default), h100, b200 (sm_100a's), rtx4090 (sm_89's), "
-                     "l40s or l4, the FILE of another "
-                     "machine, or device:NAME, as the driver calls a GPU">;
+                     "l40s, l4, rtx5090 (sm_120a's), rtxpro6000 or dgxspark "
+                     "(sm_121a's), the FILE of another machine, or device:NAME, as the driver calls a GPU">;
 def From : PipelineOption<"from", "from", "PHASE",
                           "The first phase: the program is what the one before "
                           "left">;
@@ -84,7 +85,7 @@ def Accumulation
 def AccumulationOf
     : PipelineOption<"accumulation-of", "accumulationOf", "TARGET",
                      "Which GPU's bits accumulate=tensor-core has: sm_90a (the "
-                     "default), sm_100a or sm_89"> {
+                     "default), sm_100a, sm_89, sm_120a or sm_121a"> {
   let FormerKey = "sums-of";
 }
 def Invariant

@@ -73,7 +73,7 @@ void _mlir_ciface_fp8rt_gemm_tensor_core(const fp8rt_memref3d_f32 *a,
                                          int32_t parts, int32_t promoted);
 
 /// The same with the sums of Ada's instruction, as far as they are known
-/// (docs/Emulator.md): kernels of lib/Kernels/SM89. Of 8-bit types it adds up
+/// (docs/Emulator.md): kernels of lib/Kernels/Mma. Of 8-bit types it adds up
 /// 16 products at a time. Since 1.1.
 void _mlir_ciface_fp8rt_gemm_mma(const fp8rt_memref3d_f32 *a,
                                  const fp8rt_memref3d_f32 *b,

@@ -38,7 +38,7 @@ int fp8emu::getMaxShared() { return getMultiprocessorShared() - 1024; }
 
 int fp8emu::getMultiprocessorShared() {
   unsigned arch = getSettings().arch;
-  return arch == 89 || arch == 120 ? 102400 : arch < 90 ? 167936 : 233472;
+  return arch == 89 || arch >= 120 ? 102400 : arch < 90 ? 167936 : 233472;
 }
 
 std::mutex &fp8emu::getDeviceMutex() {
@@ -213,7 +213,8 @@ FP8EMU_API int cuDeviceGetName(char *name, int size, int device) {
                 : arch == 89  ? "RTX 4090"
                 : arch == 90  ? "H200"
                 : arch == 100 ? "B200"
-                              : "RTX 5090");
+                : arch == 120 ? "RTX 5090"
+                              : "GB10");
   return kSuccess;
 }
 

@@ -140,12 +140,12 @@ Settings Settings::read(std::string &problem) {
     return true;
   });
   readFailures(problem, settings);
-  if (int arch =
-          readWord(problem, "FP8_EMULATOR_ARCH",
-                   {"80", "89", "90", "100", "120"}, "80, 89, 90, 100 or 120");
+  if (int arch = readWord(problem, "FP8_EMULATOR_ARCH",
+                          {"80", "89", "90", "100", "120", "121"},
+                          "80, 89, 90, 100, 120 or 121");
       arch >= 0)
     settings.arch =
-        std::array{80u, 89u, 90u, 100u, 120u}[static_cast<size_t>(arch)];
+        std::array{80u, 89u, 90u, 100u, 120u, 121u}[static_cast<size_t>(arch)];
   if (int kernels = readWord(problem, "FP8_EMULATOR_KERNELS", {"skip", "run"},
                              "run or skip");
       kernels >= 0)

@@ -29,6 +29,15 @@ inline void readFragments(Warp &warp, const uint32_t *rows,
   }
 }
 
+/// Its 8 columns of B, from two.
+inline void readColumns(Warp &warp, const uint32_t *rows, uint8_t (*out)[32]) {
+  for (unsigned i = 0; i < 2; ++i) {
+    const auto *words = warp.row<uint32_t>(rows[i]);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      std::memcpy(out[lane / 4] + i * 16 + lane % 4 * 4, words + lane, 4);
+  }
+}
+
 /// Where the product has what register `i` of a lane holds.
 inline size_t locateSum(unsigned i, unsigned lane, unsigned columns) {
   unsigned row = lane / 4 + i / 2 % 2 * 8;
@@ -49,6 +58,9 @@ inline Element takeElement(Decoder &decoder, std::string_view name) {
 inline bool goTogether(Element a, Element b) {
   return getBytes(a) == getBytes(b) && (getBytes(a) == 1 || a == b);
 }
+
+/// mma.sync with a kind, whose name and .sync.aligned have been taken.
+void decodeScaledMma(Decoder &decoder, Modifiers &modifiers, Op &op);
 
 } // namespace fp8emu
 

@@ -10,13 +10,13 @@
 // are multiplied in two ways, which depend on the device and not on the module:
 //
 // - on Ada, which has an instruction for them: 16 products at a time, with the
-//   sums of wgmma. That is what others have published; no Ada was at hand. The
-//   same is taken for sm_120, of which nothing is known;
+//   sums of wgmma. That is what others have published; no Ada was at hand;
+// - on sm_120, which has one too: all 32 at once, with the sums of tcgen05.mma.
+//   That is what others have published, and no such GPU was at hand;
 // - on Hopper, for which the driver makes code of the same PTX, and as far as
-// is
-//   known on sm_100: as two products of f16 from zero, of each k that is 0 or 1
-//   in 4 and of the others, to whose result the accumulator is added. An H200
-//   gave these words (test/Emulator/mma.py).
+//   is known on sm_100: as two products of f16 from zero, of each k that is 0
+//   or 1 in 4 and of the others, to whose result the accumulator is added. An
+//   H200 gave these words (test/Emulator/mma.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,10 @@ static constexpr unsigned kColumns = 8, kSums = 4, kRowsOfA = 4, kRowsOfB = 2;
 
 static void multiplyBytes(const Operands &operands, unsigned arch,
                           float *sums) {
-  if (arch < 90 || arch >= 120)
+  if (arch < 90)
     return multiplyAccumulateHalves(operands, sums);
+  if (arch >= 120)
+    return multiplyAccumulateWide(operands, sums);
   float products[kWarpRows * kColumns] = {};
   multiplyAccumulateAsHalf(operands, products);
   for (unsigned i = 0; i < kWarpRows * kColumns; ++i)
@@ -45,12 +47,7 @@ static Step multiply(Warp &warp, const Op &op, Mask) {
   operands.typeB = static_cast<Element>(op.flags >> 3 & 7);
   operands.columns = kColumns;
   readFragments(warp, rows + kSums, operands.a);
-  for (unsigned i = 0; i < kRowsOfB; ++i) {
-    const auto *words = warp.row<uint32_t>(rows[kSums + kRowsOfA + i]);
-    for (unsigned lane = 0; lane < kLanes; ++lane)
-      std::memcpy(operands.b[lane / 4] + i * 16 + lane % 4 * 4, words + lane,
-                  4);
-  }
+  readColumns(warp, rows + kSums + kRowsOfA, operands.b);
   float sums[kWarpRows * kColumns];
   const uint32_t *rowsOfC = rows + kSums + kRowsOfA + kRowsOfB;
   for (unsigned i = 0; i < kSums; ++i)
@@ -72,6 +69,8 @@ static void decodeMma(Decoder &decoder, Modifiers &modifiers, Op &op) {
   if (!modifiers.take("sync") || !modifiers.take("aligned") ||
       modifiers.empty())
     decoder.fail("expected .sync.aligned and a shape");
+  if (modifiers.take("block_scale"))
+    return decodeScaledMma(decoder, modifiers, op);
   std::string_view shape = modifiers.takeNext();
   if (!modifiers.take("row") || !modifiers.take("col"))
     decoder.fail("expected .row.col");

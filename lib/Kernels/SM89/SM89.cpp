@@ -7,35 +7,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM89.h"
-#include "../AllKernels.h"
-#include "MatmulGenerator.h"
-#include "SM89Dialect.h"
-#include "fp8/Kernels/Machine.h"
-#include "mlir/IR/DialectRegistry.h"
+#include "../Mma/MmaArchitecture.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
-static constexpr StringLiteral kChip = "sm_89";
-
 namespace {
-class SM89 : public Architecture {
+class SM89 : public mma::MmaArchitecture {
 public:
-  SM89() : Architecture(kChip) {
-    addGenerator(MatmulSpec::kKind, sm89::createMatmulGenerator());
-    addPortableGenerators(*this);
-  }
+  SM89() : MmaArchitecture("sm_89", /*hasWideSums=*/false) {}
 
-  GPUTargetAttr getTarget(MLIRContext *context) const override {
-    return getUsualTarget(kChip, context);
-  }
-
+  /// It has no features that later chips lack.
   bool isPortable() const override { return true; }
-
-  void registerDialects(DialectRegistry &registry) const override {
-    registerMachines(registry);
-    registry.insert<sm89::SM89Dialect>();
-  }
 };
 } // namespace
 

@@ -1,7 +1,7 @@
-"""What mutate.py breaks in kernels for sm_89: name, what to look for, what to put there, which.
+"""What mutate.py breaks in kernels by mma.sync: name, what to look for, what to put there, which.
 
 The wait for all copies behind the loop over K is not among them: the last ones have been waited for in the loop. Nor is what
-a block does between one tile and the next, where it has a single one.
+a block does between one tile and the next, where it has a single one. Of A both pairs of lanes have the same factors.
 """
 
 GONE = ""
@@ -12,6 +12,9 @@ BREAKS = [
     ("wait for copies one later", r"(cp\.async\.wait_group \s*)([1-8])(;)", "plus1", "each"),
     ("a copy not committed", r"cp\.async\.commit_group;", GONE, "each"),
     ("copy of an operand gone", r"cp\.async\.cg[^;]*;", GONE, "some"),
+    ("copy of factors gone", r"cp\.async\.ca[^;]*;", GONE, "some"),
+    ("factors of another lane", r"(kind::mx[^;]*, \{[0-3], )(0)(\};)", "plus1", "some"),
+    ("factors of another 32 of K", r"(kind::mx[^;]*, \{)(1)(, 0\}, %r\d+)", "plus1", "some"),
     ("a product gone", r"mma\.sync[^;]*;", GONE, "some"),
     ("fragments exchanged", r"(ldmatrix\.[^;{]*\{)(%r\d+), (%r\d+)(, )", r"\1\3, \2\4", "some"),
     ("a stage too few", r"(setp\.(?:eq|ne)\.b32 \s*%p\d+, %r\d+, )([2-5])(;)", "minus1", "each"),

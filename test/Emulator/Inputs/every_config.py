@@ -99,7 +99,7 @@ def get_open_configs(spec, extents, target, tool):
     from matmul.program import program
     choose = [tool("fp8-opt"), f"--fp8-set-target=chip={target}", "--fp8-select-kernels=every-candidate"]
     every = subprocess.run(choose, input=program(spec, *extents), text=True, capture_output=True, check=True).stdout
-    configs = re.findall(r"fp8_gpu\.config = (#fp8_sm\d+\.gemm<[^>]*>)", every)
+    configs = re.findall(r"fp8_gpu\.config = (#fp8_\w+\.gemm<[^>]*>)", every)
     if target != "sm_90a":
         return configs
     from gemm_kernels import select
@@ -137,7 +137,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benchmarks")
     parser.add_argument("tools")
-    parser.add_argument("--target", default="sm_90a", choices=["sm_89", "sm_90a", "sm_100a"])
+    parser.add_argument("--target", default="sm_90a", choices=["sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"])
     parser.add_argument("--kinds", default=".")
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
     parser.add_argument("--every", type=int, default=1)
@@ -150,10 +150,11 @@ def main():
         from matmul.kinds import KINDS
     elif args.target == "sm_100a":
         from matmul.blackwell import KINDS
-        os.environ["FP8_EMULATOR_ARCH"] = "100"
-    else:
+    elif args.target == "sm_89":
         from matmul.ada import KINDS
-        os.environ["FP8_EMULATOR_ARCH"] = "89"
+    else:
+        from matmul.small_blackwell import KINDS
+    os.environ["FP8_EMULATOR_ARCH"] = args.target[3:].rstrip("a")
     from matmul.epilogues import EPILOGUES
     from matmul.program import program
 

@@ -24,9 +24,9 @@ def toward_zero(x):
     return x.numerator // x.denominator if x >= 0 else -(-x.numerator // x.denominator)
 
 
-def step(c, a, b, type_a, type_b):
-    """A result's word, of sums and codes of operands."""
-    fraction, result = RULES[1 if FORMATS[type_a][1] < 4 else 2]
+def step(c, a, b, type_a, type_b, wide=False):
+    """A result's word, of sums and codes of operands; `wide` sums of 8 bits are as those of 16."""
+    fraction, result = RULES[1 if FORMATS[type_a][1] < 4 and not wide else 2]
     terms, infinite = [], []
     for x, y in [(decode(int(p), *FORMATS[type_a]), decode(int(q), *FORMATS[type_b])) for p, q in zip(a, b)]:
         if isinstance(x, float) or isinstance(y, float):

@@ -6,10 +6,10 @@
 
 // The chips that messages name are those that are registered, in that order.
 
-// WITHOUT:  error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, but got 'sm_80'
-// PIPELINE: error: expected target to be one of cpu, sm_80, sm_90a, sm_100a, sm_89, but got 'sm_70'
-// CHIP:     error: expected chip to be one of sm_80, sm_90a, sm_100a, sm_89, but got 'sm_70'
-// TARGET:   error: expected 'fp8_gpu.target' to be of one of the chips sm_80, sm_90a, sm_100a, sm_89, but got #fp8_gpu.target<chip = "sm_70",
+// WITHOUT:  error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
+// PIPELINE: error: expected target to be one of cpu, sm_80, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_70'
+// CHIP:     error: expected chip to be one of sm_80, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_70'
+// TARGET:   error: expected 'fp8_gpu.target' to be of one of the chips sm_80, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got #fp8_gpu.target<chip = "sm_70",
 // OTHER:    error: expected 'fp8_gpu.target' to be of chip sm_80, but got #fp8_gpu.target<chip = "sm_70",
 module attributes {fp8_gpu.target = #fp8_gpu.target<
     chip = "sm_70", compute_capability = 70, features = "", multiprocessors = 1,

@@ -1,4 +1,4 @@
-//===- SM89Dialect.h - Configs of Ada's kernels -----------------*- C++ -*-===//
+//===- MmaDialect.h - Configs of kernels by mma.sync ------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_SM89DIALECT_H
-#define FP8_LIB_KERNELS_SM89_SM89DIALECT_H
+#ifndef FP8_LIB_KERNELS_MMA_MMADIALECT_H
+#define FP8_LIB_KERNELS_MMA_MMADIALECT_H
 
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
 
-#include "SM89Dialect.h.inc"
+#include "MmaDialect.h.inc"
 
-#include "SM89Enums.h.inc"
+#include "MmaEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
-#include "SM89Attrs.h.inc"
+#include "MmaAttrs.h.inc"
 
-#endif // FP8_LIB_KERNELS_SM89_SM89DIALECT_H
+#endif // FP8_LIB_KERNELS_MMA_MMADIALECT_H

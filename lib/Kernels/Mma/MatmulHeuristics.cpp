@@ -20,7 +20,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 namespace {
 /// Extents on the instruction's side of rows and of columns.
@@ -51,8 +51,9 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, TileShape tile,
   int64_t shared =
       (target.getSharedBytes() + kReservedBytes) / resident - kReservedBytes -
       16 - (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
-  int64_t stages =
-      std::min(shared / ((tile.rows + tile.cols) * kRowBytes), kMaxStages);
+  int64_t extent = tile.rows + tile.cols;
+  int64_t stages = std::min(
+      shared / (extent * kRowBytes + getFactorBytes(spec, extent)), kMaxStages);
   bool inPairs = spec.canStoreInBulk() && !swapped;
   if (stages < 2)
     return {};
@@ -63,9 +64,9 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, TileShape tile,
       tile.warpgroups);
 }
 
-SmallVector<GemmConfigAttr> sm89::getMatmulCandidates(const MatmulSpec &spec,
-                                                      GPUTargetAttr target,
-                                                      bool exhaustive) {
+SmallVector<GemmConfigAttr> mma::getMatmulCandidates(const MatmulSpec &spec,
+                                                     GPUTargetAttr target,
+                                                     bool exhaustive) {
   SmallVector<GemmConfigAttr> candidates;
   auto add = [&](TileShape tile, bool swapped, int64_t splitK) {
     for (int64_t resident : {1, 2, 3}) {
@@ -120,8 +121,8 @@ static Work getWork(const MatmulSpec &spec, GemmConfigAttr config) {
           double(groups.rows), double(groups.groups), double(groups.getMost())};
 }
 
-double sm89::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
-                           GPUTargetAttr target) {
+double mma::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
+                          GPUTargetAttr target) {
   auto model = cast<MmaModelAttr>(getMachine(target).getMatmul());
   std::string unused;
   FailureOr<MatmulLayout> layout =
@@ -141,7 +142,7 @@ double sm89::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   double warps = 4.0 * double(config.getWarpgroups());
   double reads = (rows + cols * warps) * kRowBytes;
   double multiply = rows * cols * kRowBytes / double(target.getMmaRate());
-  if (promotesSums(spec))
+  if (promotesSums(spec, target))
     multiply += rows * cols / model.getAddRate();
   double block = std::max({multiply, (bytes + reads) / model.getSharedRate(),
                            bytes / double(target.getL2Rate())});

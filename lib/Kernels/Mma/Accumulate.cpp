@@ -10,10 +10,19 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 /// Sums of a lane in 16 rows by 16 columns.
 static constexpr int64_t kSums = 8;
+
+/// That of factors which the instruction multiplies; null without such.
+static Type getFactorType(KernelBuilder &b, const MatmulSpec &spec) {
+  if (!spec.isMicroscaled())
+    return {};
+  return spec.a.scale == ScaleBlock::Row16
+             ? Type(Float8E4M3FNType::get(b.getContext()))
+             : Type(Float8E8M0FNUType::get(b.getContext()));
+}
 
 Accumulator::Accumulator(const MatmulContext &kernel, const Tile &tile)
     : kernel(kernel), b(kernel.b), config(kernel.config), tile(tile),
@@ -21,15 +30,23 @@ Accumulator::Accumulator(const MatmulContext &kernel, const Tile &tile)
            kernel.getWarpRow()),
       cols(b, kernel.layout.colsPart, /*ofRows=*/false, kernel.lane,
            /*first=*/Value()),
-      mma(b, kernel.getRowSpec().elementType, kernel.getColSpec().elementType) {
+      mma(b, kernel.getRowSpec().elementType, kernel.getColSpec().elementType,
+          getFactorType(b, kernel.spec)) {
   loaders.emplace_back(kernel, tile, /*ofRows=*/true, /*number=*/0);
   for (int64_t number = 0; number < (kernel.spec.isDual() ? 2 : 1); ++number)
     loaders.emplace_back(kernel, tile, /*ofRows=*/false, number);
+  if (!kernel.layout.factorWords)
+    return;
+  factorLoaders.emplace_back(kernel, tile, /*ofRows=*/true, /*number=*/0);
+  for (int64_t number = 0; number < (kernel.spec.isDual() ? 2 : 1); ++number)
+    factorLoaders.emplace_back(kernel, tile, /*ofRows=*/false, number);
 }
 
 void Accumulator::copy(Value k, Value stage) const {
   b.ifThen(b.less(k, tile.kEnd), [&] {
     for (const OperandLoader &loader : loaders)
+      loader.copy(k, stage);
+    for (const FactorLoader &loader : factorLoaders)
       loader.copy(k, stage);
   });
   // Groups are counted, those without copies too.
@@ -54,16 +71,36 @@ Words Accumulator::loadCols(Value stage, int64_t col, int64_t step) const {
   return cols.load(base, col % perTensor, step);
 }
 
+Value Accumulator::loadRowFactors(Value stage, int64_t subtile,
+                                  int64_t step) const {
+  return kernel.layout.factorWords
+             ? FactorWords(kernel, /*ofRows=*/true)
+                   .load(stage, subtile * kernel.getSubtileStride(), step)
+             : Value();
+}
+
+Value Accumulator::loadColFactors(Value stage, int64_t col,
+                                  int64_t step) const {
+  return kernel.layout.factorWords
+             ? FactorWords(kernel, /*ofRows=*/false).load(stage, col, step)
+             : Value();
+}
+
 void Accumulator::multiplyFast(Value stage, MutableArrayRef<Value> sums) {
   for (int64_t step = 0; step < getSteps(); ++step) {
     SmallVector<Words> ofRows;
-    for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile)
+    SmallVector<Value> factors;
+    for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile) {
       ofRows.push_back(loadRows(stage, subtile, step));
+      factors.push_back(loadRowFactors(stage, subtile, step));
+    }
     for (int64_t col = 0; col < config.getCols(); col += 16) {
       Words ofCols = loadCols(stage, col, step);
+      Value ofColFactors = loadColFactors(stage, col, step);
       for (auto [subtile, words] : llvm::enumerate(ofRows))
         mma.multiply(
             words, ofCols,
+            {factors[subtile], ofColFactors, getFactorByte(step)},
             sums.slice(subtile * config.getRegisters() + col / 2, kSums));
     }
   }
@@ -81,7 +118,7 @@ void Accumulator::multiplyPromoted(Value stage, MutableArrayRef<Value> sums) {
       Words ofCols = loadCols(stage, col, step);
       for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile)
         mma.multiply(ofRows[step * config.getSubtiles() + subtile].front(),
-                     ofCols,
+                     ofCols, ScaleWords(),
                      MutableArrayRef(product).slice(subtile * kSums, kSums));
     }
     for (auto [i, term] : llvm::enumerate(product)) {
@@ -115,7 +152,7 @@ Accumulator::accumulate(llvm::function_ref<void()> prepare) {
                copy(b.add(k, stages - 1), b.select(isFirst, b.i32(stages - 1),
                                                    b.sub(stage, b.i32(1))));
                SmallVector<Value> sums(carried.drop_back());
-               if (promotesSums(kernel.spec))
+               if (kernel.promotes)
                  multiplyPromoted(stage, sums);
                else
                  multiplyFast(stage, sums);

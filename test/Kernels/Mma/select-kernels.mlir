@@ -2,7 +2,7 @@
 
 !x = !fp8.scaled<8192x8192xf8E4M3FN, block = [*, *], scale = f32>
 // CHECK-LABEL: func.func @large
-// CHECK: fp8_gpu.config = #fp8_sm89.gemm<tile_m = 128, tile_n = 64, stages = 2, warpgroups = 2>
+// CHECK: fp8_gpu.config = #fp8_mma.gemm<tile_m = 128, tile_n = 64, stages = 2, warpgroups = 2>
 func.func @large(%a: !x) -> tensor<8192x8192xbf16> {
   %0 = fp8.matmul %a, %a : !x, !x -> tensor<8192x8192xbf16>
   return %0 : tensor<8192x8192xbf16>
@@ -12,7 +12,7 @@ func.func @large(%a: !x) -> tensor<8192x8192xbf16> {
 
 !f = !fp8.scaled<16x8192xf8E4M3FN, block = [*, *], scale = f32>
 // CHECK-LABEL: func.func @small
-// CHECK: fp8_gpu.config = #fp8_sm89.gemm<tile_m = 16, {{.*}}swap_ab = true, store = direct
+// CHECK: fp8_gpu.config = #fp8_mma.gemm<tile_m = 16, {{.*}}swap_ab = true, store = direct
 func.func @small(%a: !f, %b: !x) -> tensor<16x8192xbf16> {
   %0 = fp8.matmul %a, %b : !f, !x -> tensor<16x8192xbf16>
   return %0 : tensor<16x8192xbf16>
@@ -22,7 +22,7 @@ func.func @small(%a: !f, %b: !x) -> tensor<16x8192xbf16> {
 
 !o = !fp8.scaled<251x8192xf8E4M3FN, block = [*, *], scale = f32>
 // CHECK-LABEL: func.func @odd
-// CHECK: fp8_gpu.config = #fp8_sm89.gemm<{{.*}}store = direct
+// CHECK: fp8_gpu.config = #fp8_mma.gemm<{{.*}}store = direct
 func.func @odd(%a: !x, %b: !o) -> tensor<8192x251xbf16> {
   %0 = fp8.matmul %a, %b : !x, !o -> tensor<8192x251xbf16>
   return %0 : tensor<8192x251xbf16>
@@ -31,7 +31,7 @@ func.func @odd(%a: !x, %b: !o) -> tensor<8192x251xbf16> {
 // bf16 with either dimension innermost, f32 as TF32.
 
 // CHECK-LABEL: func.func @plain
-// CHECK-COUNT-2: fp8_gpu.config = #fp8_sm89.gemm<
+// CHECK-COUNT-2: fp8_gpu.config = #fp8_mma.gemm<
 func.func @plain(%a: tensor<512x512xbf16>, %b: tensor<512x512xf32>) -> (tensor<512x512xbf16>, tensor<512x512xf32>) {
   %0 = fp8.matmul %a, %a transpose_a transpose_b accumulate = fast : tensor<512x512xbf16>, tensor<512x512xbf16> -> tensor<512x512xbf16>
   %1 = fp8.matmul %b, %b accumulate = fast : tensor<512x512xf32>, tensor<512x512xf32> -> tensor<512x512xf32>

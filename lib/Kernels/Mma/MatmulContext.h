@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_MATMULCONTEXT_H
-#define FP8_LIB_KERNELS_SM89_MATMULCONTEXT_H
+#ifndef FP8_LIB_KERNELS_MMA_MATMULCONTEXT_H
+#define FP8_LIB_KERNELS_MMA_MATMULCONTEXT_H
 
 #include "../Matmul/MatmulBlock.h"
 #include "MatmulLayout.h"
 
-namespace mlir::fp8::sm89 {
+namespace mlir::fp8::mma {
 
 /// A matmul kernel while it is built: its block, its config, and where it keeps
 /// what.
@@ -20,11 +20,11 @@ class MatmulContext : public MatmulBlock {
 public:
   /// At the start of the kernel.
   MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
-                const MatmulLayout &layout, llvm::StringMap<Value> params,
-                Value shared)
+                const MatmulLayout &layout, bool promotes,
+                llvm::StringMap<Value> params, Value shared)
       : MatmulBlock(b, spec, config.getSwapAb(), /*clusterSize=*/1,
                     std::move(params), shared),
-        config(config), layout(layout) {}
+        config(config), layout(layout), promotes(promotes) {}
 
   /// The first row of the warp in a warpgroup's part of a tile.
   Value getWarpRow() const {
@@ -36,8 +36,10 @@ public:
 
   GemmConfigAttr config;
   const MatmulLayout &layout;
+  /// Whether each K block's sums are added to others in f32.
+  bool promotes;
 };
 
-} // namespace mlir::fp8::sm89
+} // namespace mlir::fp8::mma
 
-#endif // FP8_LIB_KERNELS_SM89_MATMULCONTEXT_H
+#endif // FP8_LIB_KERNELS_MMA_MATMULCONTEXT_H

@@ -1,4 +1,4 @@
-//===- MatmulGenerator.h - Matmul kernels for Ada ---------------*- C++ -*-===//
+//===- MatmulGenerator.h - Matmul kernels by mma.sync -----------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_MATMULGENERATOR_H
-#define FP8_LIB_KERNELS_SM89_MATMULGENERATOR_H
+#ifndef FP8_LIB_KERNELS_MMA_MATMULGENERATOR_H
+#define FP8_LIB_KERNELS_MMA_MATMULGENERATOR_H
 
 #include "MatmulLayout.h"
 #include "fp8/Kernels/Architecture.h"
 
-namespace mlir::fp8::sm89 {
+namespace mlir::fp8::mma {
 
-/// What selects and builds matmul kernels of sm_89.
-std::unique_ptr<KernelGenerator> createMatmulGenerator();
+/// What selects and builds matmul kernels by mma.sync, which adds up products
+/// of 8-bit types as Ada does, or as Blackwell.
+std::unique_ptr<KernelGenerator> createMatmulGenerator(bool hasWideSums);
 
 /// The configs worth trying, the usual one first.
 SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
@@ -33,6 +34,6 @@ FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
                                         GPUTargetAttr target, StringRef name,
                                         std::string &reason);
 
-} // namespace mlir::fp8::sm89
+} // namespace mlir::fp8::mma
 
-#endif // FP8_LIB_KERNELS_SM89_MATMULGENERATOR_H
+#endif // FP8_LIB_KERNELS_MMA_MATMULGENERATOR_H

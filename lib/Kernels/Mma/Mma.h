@@ -6,38 +6,50 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_MMA_H
-#define FP8_LIB_KERNELS_SM89_MMA_H
+#ifndef FP8_LIB_KERNELS_MMA_MMA_H
+#define FP8_LIB_KERNELS_MMA_MMA_H
 
 #include "../Blocks/Fragment.h"
 #include "../Blocks/OperandTile.h"
 
-namespace mlir::fp8::sm89 {
+namespace mlir::fp8::mma {
 
 /// A register's worth of an operand in each lane, times four: 16 rows, or
 /// columns, by 32 bytes of K.
 using Words = std::array<Value, 4>;
 
+/// Words of lanes that have factors of 16 rows and of 16 columns, and the byte
+/// that begins those of an instruction; null without factors.
+struct ScaleWords {
+  Value rows, cols;
+  int64_t byte = 0;
+};
+
 /// mma.sync.m16n8: 16 rows by 8 columns, over 32 bytes of K.
 class Mma {
 public:
-  Mma(KernelBuilder &b, Type typeA, Type typeB)
-      : b(b), typeA(typeA), typeB(typeB) {}
+  /// `factors` is the type of factors that it multiplies; null for none.
+  Mma(KernelBuilder &b, Type typeA, Type typeB, Type factors)
+      : b(b), typeA(typeA), typeB(typeB), factors(factors) {}
 
-  /// Whether the instruction multiplies elements of this type.
-  static bool takes(Type type);
+  /// Whether the instruction multiplies elements of this type, with factors or
+  /// without.
+  static bool takes(Type type, bool hasFactors);
 
   /// Adds products of 16 rows and 16 columns to the eight sums of a lane, those
   /// of 8 columns after those of the 8 before: FragmentLayout::ofMatrices.
-  void multiply(const Words &rows, const Words &cols,
+  void multiply(const Words &rows, const Words &cols, const ScaleWords &scales,
                 MutableArrayRef<Value> sums);
 
 private:
+  std::string getName() const;
+  /// `half` is which of 16 columns they are.
   void multiplyOne(const Words &rows, Value low, Value high,
+                   const ScaleWords &scales, int64_t half,
                    MutableArrayRef<Value> sums);
 
   KernelBuilder &b;
-  Type typeA, typeB;
+  Type typeA, typeB, factors;
 };
 
 /// Loads fragments of an operand that lies in shared memory as `tile` says.
@@ -62,6 +74,6 @@ private:
   Value row, k;
 };
 
-} // namespace mlir::fp8::sm89
+} // namespace mlir::fp8::mma
 
-#endif // FP8_LIB_KERNELS_SM89_MMA_H
+#endif // FP8_LIB_KERNELS_MMA_MMA_H

@@ -1,4 +1,4 @@
-//===- SM89Dialect.td - Configs of Ada's kernels -----------*- tablegen -*-===//
+//===- MmaDialect.td - Configs of kernels by mma.sync ------*- tablegen -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,20 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_SM89DIALECT_TD
-#define FP8_LIB_KERNELS_SM89_SM89DIALECT_TD
+#ifndef FP8_LIB_KERNELS_MMA_MMADIALECT_TD
+#define FP8_LIB_KERNELS_MMA_MMADIALECT_TD
 
 include "fp8/GPU/IR/FP8GPUInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 
-def SM89_Dialect : Dialect {
-  let name = "fp8_sm89";
-  let cppNamespace = "::mlir::fp8::sm89";
-  let summary = "how kernels for Ada GPUs are built";
+def Mma_Dialect : Dialect {
+  let name = "fp8_mma";
+  let cppNamespace = "::mlir::fp8::mma";
+  let summary = "how kernels of single warps' tensor cores are built";
   let description = [{
-    The configs of the kernels for Ada (`sm_89`): what `fp8-select-kernels`
-    decides and `fp8-tune` measures. An attribute for each kind of kernels.
+    The configs of kernels by `mma.sync`, for Ada (`sm_89`) and for small
+    Blackwell GPUs (`sm_120a`, `sm_121a`): what `fp8-select-kernels` decides and
+    `fp8-tune` measures. An attribute for each kind of kernels.
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{
@@ -27,19 +28,19 @@ def SM89_Dialect : Dialect {
   }];
 }
 
-def SM89_GemmStore : I32EnumAttr<"GemmStore",
+def Mma_GemmStore : I32EnumAttr<"GemmStore",
     "how a thread stores results: two neighbours at once, or one by one", [
   I32EnumAttrCase<"Pairs", 0, "pairs">,
   I32EnumAttrCase<"Direct", 1, "direct">]> {
-  let cppNamespace = "::mlir::fp8::sm89";
+  let cppNamespace = "::mlir::fp8::mma";
   let genSpecializedAttr = 0;
 }
 
-def SM89_GemmStoreParameter : EnumParameter<SM89_GemmStore> {
-  let defaultValue = "::mlir::fp8::sm89::GemmStore::Pairs";
+def Mma_GemmStoreParameter : EnumParameter<Mma_GemmStore> {
+  let defaultValue = "::mlir::fp8::mma::GemmStore::Pairs";
 }
 
-def SM89_GemmConfigAttr : AttrDef<SM89_Dialect, "GemmConfig",
+def Mma_GemmConfigAttr : AttrDef<Mma_Dialect, "GemmConfig",
     [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
   let mnemonic = "gemm";
   let summary = "how a generated matmul kernel is built";
@@ -68,7 +69,7 @@ def SM89_GemmConfigAttr : AttrDef<SM89_Dialect, "GemmConfig",
     - (C4) `swap_ab` stores `direct`;
     - (C5) a thread has at most 128 sums.
 
-    Example: `#fp8_sm89.gemm<tile_m = 128, tile_n = 128, stages = 3, warpgroups = 2>`.
+    Example: `#fp8_mma.gemm<tile_m = 128, tile_n = 128, stages = 3, warpgroups = 2>`.
   }];
   let parameters = (ins
     "int64_t":$tile_m,
@@ -77,7 +78,7 @@ def SM89_GemmConfigAttr : AttrDef<SM89_Dialect, "GemmConfig",
     DefaultValuedParameter<"int64_t", "8">:$group,
     DefaultValuedParameter<"int64_t", "1">:$split_k,
     DefaultValuedParameter<"bool", "false">:$swap_ab,
-    SM89_GemmStoreParameter:$store,
+    Mma_GemmStoreParameter:$store,
     DefaultValuedParameter<"int64_t", "1">:$warpgroups
   );
   let assemblyFormat = "`<` struct(params) `>`";
@@ -94,4 +95,4 @@ def SM89_GemmConfigAttr : AttrDef<SM89_Dialect, "GemmConfig",
   }];
 }
 
-#endif // FP8_LIB_KERNELS_SM89_SM89DIALECT_TD
+#endif // FP8_LIB_KERNELS_MMA_MMADIALECT_TD

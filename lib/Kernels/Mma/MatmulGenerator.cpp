@@ -1,4 +1,4 @@
-//===- MatmulGenerator.cpp - Matmul kernels for Ada -----------------------===//
+//===- MatmulGenerator.cpp - Matmul kernels by mma.sync -------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,21 +11,26 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 namespace {
-/// What Ada's matmuls have of their own. Each element of the result is summed
-/// by instructions of one warp, along all of its part of K: beside parts of K
-/// nothing of a config changes bits.
-struct AdaMatmuls {
+/// What matmuls by mma.sync have of their own. Each element of the result is
+/// summed by instructions of one warp, along all of its part of K: beside parts
+/// of K nothing of a config changes bits.
+template <bool Wide>
+struct MmaMatmuls {
   using Config = GemmConfigAttr;
   using Layout = MatmulLayout;
+  // The wide sums are those of Blackwell's other instruction.
   static constexpr TensorCoreInstruction kInstruction =
-      TensorCoreInstruction::MMA;
+      Wide ? TensorCoreInstruction::TCGen05 : TensorCoreInstruction::MMA;
   static constexpr auto getCandidates = getMatmulCandidates;
   static constexpr auto getCost = getMatmulCost;
-  static constexpr auto promotes = promotesSums;
   static constexpr auto build = buildMatmul;
+
+  static bool promotes(const MatmulSpec &spec) {
+    return !Wide && spec.isScaled() && spec.accumulate == Accumulate::Promote;
+  }
 
   static std::string describe(const MatmulSpec &, Config, GPUTargetAttr) {
     return "";
@@ -33,15 +38,17 @@ struct AdaMatmuls {
 
   /// The cheapest of all, unless none can multiply the operands.
   static FailureOr<KernelConfigAttrInterface>
-  select(const MatmulSpec &spec, GPUTargetAttr, std::string &reason,
+  select(const MatmulSpec &spec, GPUTargetAttr target, std::string &reason,
          MatmulSelect selectCheapest) {
-    if (failed(checkOperands(spec, reason)))
+    if (failed(checkOperands(spec, target, reason)))
       return failure();
     return selectCheapest();
   }
 };
 } // namespace
 
-std::unique_ptr<KernelGenerator> sm89::createMatmulGenerator() {
-  return std::make_unique<MatmulGenerator<AdaMatmuls>>();
+std::unique_ptr<KernelGenerator> mma::createMatmulGenerator(bool hasWideSums) {
+  if (hasWideSums)
+    return std::make_unique<MatmulGenerator<MmaMatmuls<true>>>();
+  return std::make_unique<MatmulGenerator<MmaMatmuls<false>>>();
 }

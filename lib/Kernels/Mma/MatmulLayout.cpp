@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 /// What the driver takes of each block's shared memory.
 static constexpr int64_t kReservedBytes = 1024;
@@ -21,33 +21,58 @@ static constexpr int64_t kReservedBytes = 1024;
 /// Registers of a thread beside its sums: fragments, addresses, counters.
 static constexpr int64_t kOtherRegisters = 96;
 
-bool sm89::promotesSums(const MatmulSpec &spec) {
-  return spec.isScaled() && spec.accumulate == Accumulate::Promote;
+bool mma::promotesSums(const MatmulSpec &spec, GPUTargetAttr target) {
+  return spec.isScaled() && spec.accumulate == Accumulate::Promote &&
+         !hasWideSums(target.getComputeCapability());
+}
+
+int64_t mma::getFactorBytes(const MatmulSpec &spec, int64_t rows) {
+  return spec.isMicroscaled()
+             ? rows * spec.a.getElementsOf(kRowBytes) / spec.a.getFactorK()
+             : 0;
+}
+
+/// Why no config multiplies factors of a byte; empty if one does.
+static std::string getMissingFactors(const MatmulSpec &spec) {
+  int64_t factorK = spec.a.getFactorK();
+  if (ShapedType::isDynamic(spec.k) || spec.k % (4 * factorK) != 0)
+    return llvm::formatv("expected a known K that is a multiple of {0}, with "
+                         "factors of {1}",
+                         4 * factorK, factorK);
+  for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
+    if (operand->major != Major::K || operand->factorMajor != Major::K)
+      return llvm::formatv("expected K to be the innermost dimension of {0}, "
+                           "whose factors run along it",
+                           name);
+  return "";
 }
 
 /// Why no config multiplies operands with factors along K, or packed; empty if
 /// they are neither.
-static StringRef getMissing(const MatmulSpec &spec) {
+static std::string getMissing(const MatmulSpec &spec, GPUTargetAttr target) {
   if (spec.a.isLifted() || spec.b.isLifted())
-    return "expected no packed weights, for which Ada has no kernels yet";
-  if (spec.isBlocked())
-    return "expected no scale factors that change along K, for which Ada has "
-           "no kernels yet";
+    return "expected no packed weights, for which mma.sync has no kernels yet";
   if (spec.getGrouping() == Grouping::K)
-    return "expected no groups of K, for which Ada has no kernels yet";
+    return "expected no groups of K, for which mma.sync has no kernels yet";
   if (spec.hasAdjacentRows() && spec.a.major != Major::K)
     return "expected K to be the innermost dimension of A with groups of rows, "
            "as copies begin at multiples of 16 bytes";
+  if (spec.isMicroscaled() && multipliesFactors(target.getComputeCapability()))
+    return getMissingFactors(spec);
+  if (spec.isBlocked())
+    return "expected no scale factors that change along K, for which "
+           "mma.sync has no kernels yet";
   return "";
 }
 
-LogicalResult sm89::checkOperands(const MatmulSpec &spec, std::string &reason) {
-  if (StringRef missing = getMissing(spec); !missing.empty()) {
-    reason = missing.str();
+LogicalResult mma::checkOperands(const MatmulSpec &spec, GPUTargetAttr target,
+                                 std::string &reason) {
+  if (std::string missing = getMissing(spec, target); !missing.empty()) {
+    reason = missing;
     return failure();
   }
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}}) {
-    if (!Mma::takes(operand->elementType)) {
+    if (!Mma::takes(operand->elementType, spec.isMicroscaled())) {
       reason = llvm::formatv("expected {0} of a type that the tensor core "
                              "multiplies, but got {1}",
                              name, operand->elementType);
@@ -72,7 +97,14 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
       colsPart(config.getSwapAb() ? spec.a : spec.b,
                spec.getResultCols(config.getCols()), /*blocks=*/1) {
   offsetCols = offsetRows + config.getStages() * rows.getBytes();
-  offsetFlag = offsetCols + config.getStages() * cols.getBytes();
+  if (spec.isMicroscaled()) {
+    factorsOfStep = spec.a.getElementsOf(32) / spec.a.getFactorK();
+    factorWords = spec.a.getElementsOf(kRowBytes) / (4 * spec.a.getFactorK());
+  }
+  offsetRowFactors = offsetCols + config.getStages() * cols.getBytes();
+  offsetColFactors =
+      offsetRowFactors + config.getStages() * getRowFactorBytes();
+  offsetFlag = offsetColFactors + config.getStages() * getColFactorBytes();
   offsetGroups = offsetFlag + 16;
   sharedBytes =
       offsetGroups +
@@ -83,7 +115,7 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
                                           GemmConfigAttr config,
                                           GPUTargetAttr target,
                                           std::string &reason) {
-  if (failed(checkOperands(spec, reason)))
+  if (failed(checkOperands(spec, target, reason)))
     return failure();
   auto fail = [&](const auto &...parts) {
     reason = llvm::formatv(parts...);

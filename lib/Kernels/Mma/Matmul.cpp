@@ -1,4 +1,4 @@
-//===- Matmul.cpp - The sm_89 matmul kernel -------------------------------===//
+//===- Matmul.cpp - The matmul kernel by mma.sync -------------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 /// The named barrier of all threads where parts of K are added up.
 static constexpr int64_t kReduceBarrier = 1;
@@ -170,15 +170,16 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
 }
 
 FailureOr<LLVM::LLVMFuncOp>
-sm89::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
-                  GemmConfigAttr config, GPUTargetAttr target, StringRef name,
-                  std::string &reason) {
+mma::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
+                 GemmConfigAttr config, GPUTargetAttr target, StringRef name,
+                 std::string &reason) {
   FailureOr<MatmulLayout> layout =
       MatmulLayout::get(spec, config, target, reason);
   if (failed(layout))
     return failure();
   MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
-  buildBody(MatmulContext(kernel.b, spec, config, *layout, kernel.getParams(),
+  buildBody(MatmulContext(kernel.b, spec, config, *layout,
+                          promotesSums(spec, target), kernel.getParams(),
                           kernel.shared));
   return kernel.function;
 }

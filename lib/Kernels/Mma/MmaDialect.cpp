@@ -1,4 +1,4 @@
-//===- SM89Dialect.cpp - Configs of Ada's kernels -------------------------===//
+//===- MmaDialect.cpp - Configs of kernels by mma.sync --------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,26 +6,26 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SM89Dialect.h"
+#include "MmaDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
-#include "SM89Dialect.cpp.inc"
+#include "MmaDialect.cpp.inc"
 
-#include "SM89Enums.cpp.inc"
+#include "MmaEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
-#include "SM89Attrs.cpp.inc"
+#include "MmaAttrs.cpp.inc"
 
-void SM89Dialect::initialize() { registerAttributes(); }
+void MmaDialect::initialize() { registerAttributes(); }
 
-void SM89Dialect::registerAttributes() {
+void MmaDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST
-#include "SM89Attrs.cpp.inc"
+#include "MmaAttrs.cpp.inc"
       >();
 }
 

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_COPIES_H
-#define FP8_LIB_KERNELS_SM89_COPIES_H
+#ifndef FP8_LIB_KERNELS_MMA_COPIES_H
+#define FP8_LIB_KERNELS_MMA_COPIES_H
 
 #include "MatmulContext.h"
 
-namespace mlir::fp8::sm89 {
+namespace mlir::fp8::mma {
 
 /// Copies the K blocks of a tile's operand to stages of shared memory, 16 bytes
 /// at a time (cp.async), as bulk copies would: swizzled, and with zeros beyond
@@ -38,10 +38,11 @@ private:
   int64_t offset, stride, threads, elementBytes;
   /// The tensor's first element, and elements from one row to the next.
   Value base, strideRow;
-  /// The tile's first row, where rows end, and K of the operand.
+  /// The tile's first row, where rows end, and K of the operand, in what a
+  /// byte or more has of it.
   Value first, end, extentK;
 };
 
-} // namespace mlir::fp8::sm89
+} // namespace mlir::fp8::mma
 
-#endif // FP8_LIB_KERNELS_SM89_COPIES_H
+#endif // FP8_LIB_KERNELS_MMA_COPIES_H

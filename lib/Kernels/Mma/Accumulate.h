@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM89_ACCUMULATE_H
-#define FP8_LIB_KERNELS_SM89_ACCUMULATE_H
+#ifndef FP8_LIB_KERNELS_MMA_ACCUMULATE_H
+#define FP8_LIB_KERNELS_MMA_ACCUMULATE_H
 
 #include "Copies.h"
+#include "Factors.h"
 #include "Mma.h"
 
-namespace mlir::fp8::sm89 {
+namespace mlir::fp8::mma {
 
 /// The main loop: all threads copy K blocks of a tile to stages of shared
 /// memory, and multiply those that have come.
@@ -33,6 +34,12 @@ private:
   void multiplyPromoted(Value stage, MutableArrayRef<Value> sums);
   Words loadRows(Value stage, int64_t subtile, int64_t step) const;
   Words loadCols(Value stage, int64_t col, int64_t step) const;
+  /// Words of factors, null without such, and the first byte in them.
+  Value loadRowFactors(Value stage, int64_t subtile, int64_t step) const;
+  Value loadColFactors(Value stage, int64_t col, int64_t step) const;
+  int64_t getFactorByte(int64_t step) const {
+    return step * kernel.layout.factorsOfStep % 4;
+  }
   int64_t getSteps() const {
     return kernel.layout.rows.getBlockK() /
            kernel.layout.rows.getInstructionK();
@@ -43,10 +50,11 @@ private:
   GemmConfigAttr config;
   const Tile &tile;
   SmallVector<OperandLoader> loaders;
+  SmallVector<FactorLoader> factorLoaders;
   FragmentLoader rows, cols;
   Mma mma;
 };
 
-} // namespace mlir::fp8::sm89
+} // namespace mlir::fp8::mma
 
-#endif // FP8_LIB_KERNELS_SM89_ACCUMULATE_H
+#endif // FP8_LIB_KERNELS_MMA_ACCUMULATE_H

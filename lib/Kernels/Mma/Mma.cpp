@@ -10,35 +10,69 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 /// The name of the type in PTX; empty for none.
 static StringRef getName(Type type) {
 #define FP8_TENSOR_CORE_TYPE(NAME, TEXT, TYPE, ...)                            \
-  if (isa<TYPE##Type>(type) && type.getIntOrFloatBitWidth() >= 8)              \
+  if (isa<TYPE##Type>(type))                                                   \
     return TEXT;
 #include "fp8/Formats.def"
   return "";
 }
 
-bool Mma::takes(Type type) { return !getName(type).empty(); }
+bool Mma::takes(Type type, bool hasFactors) {
+  if (hasFactors)
+    return isa<Float8E4M3FNType, Float8E5M2Type, Float4E2M1FNType>(type);
+  return !::getName(type).empty() && type.getIntOrFloatBitWidth() >= 8;
+}
+
+/// What comes before the registers.
+std::string Mma::getName() const {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  bool isFP4 = isa<Float4E2M1FNType>(typeA);
+  bool isE8M0 = factors && isa<Float8E8M0FNUType>(factors);
+  os << "mma.sync.aligned.m16n8k" << 256 / typeA.getIntOrFloatBitWidth()
+     << ".row.col.";
+  if (factors)
+    os << "kind::"
+       << (!isFP4   ? "mxf8f6f4"
+           : isE8M0 ? "mxf4"
+                    : "mxf4nvf4")
+       << ".block_scale.scale_vec::"
+       << (!isFP4   ? 1
+           : isE8M0 ? 2
+                    : 4)
+       << "X.";
+  os << "f32." << ::getName(typeA) << '.' << ::getName(typeB) << ".f32";
+  if (factors)
+    os << (isE8M0 ? ".ue8m0" : ".ue4m3");
+  return name;
+}
 
 void Mma::multiplyOne(const Words &rows, Value low, Value high,
+                      const ScaleWords &scales, int64_t half,
                       MutableArrayRef<Value> sums) {
-  std::string code;
-  llvm::raw_string_ostream(code)
-      << "mma.sync.aligned.m16n8k" << 256 / typeA.getIntOrFloatBitWidth()
-      << ".row.col.f32." << getName(typeA) << '.' << getName(typeB)
-      << ".f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, "
-         "{$10, $11, $12, $13};";
+  std::string code = getName(), constraints = "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f";
+  llvm::raw_string_ostream os(code);
+  os << " {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13}";
   SmallVector<Value> inputs(rows.begin(), rows.end());
   inputs.append({low, high});
   inputs.append(sums.begin(), sums.end());
+  if (factors) {
+    // The lanes that have those of the second 8 columns are the second ones.
+    os << ", $14, {" << scales.byte << ", 0}, $15, {" << scales.byte << ", "
+       << half << '}';
+    inputs.append({scales.rows, scales.cols});
+    constraints += ",r,r";
+  }
+  os << ';';
   auto type = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(4, b.getF32Type()));
   Value results =
       LLVM::InlineAsmOp::create(
-          b, type, inputs, code, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f",
+          b, type, inputs, code, constraints,
           /*has_side_effects=*/false, /*is_align_stack=*/false,
           LLVM::TailCallKind::None,
           LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
@@ -49,9 +83,9 @@ void Mma::multiplyOne(const Words &rows, Value low, Value high,
 }
 
 void Mma::multiply(const Words &rows, const Words &cols,
-                   MutableArrayRef<Value> sums) {
-  multiplyOne(rows, cols[0], cols[1], sums.take_front(4));
-  multiplyOne(rows, cols[2], cols[3], sums.take_back(4));
+                   const ScaleWords &scales, MutableArrayRef<Value> sums) {
+  multiplyOne(rows, cols[0], cols[1], scales, 0, sums.take_front(4));
+  multiplyOne(rows, cols[2], cols[3], scales, 1, sums.take_back(4));
 }
 
 // A lane brings the address of a row of 16 bytes of one of four matrices: of

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm89;
+using namespace mlir::fp8::mma;
 
 static constexpr int64_t kChunkBytes = 16;
 
@@ -40,7 +40,8 @@ OperandLoader::OperandLoader(const MatmulContext &kernel, const Tile &at,
                      operand.elementType);
   first = isA ? at.m : at.n;
   end = kernel.getParam(at, isA ? "m" : "n");
-  extentK = kernel.getParam("k");
+  // Codes that share bytes lie along K.
+  extentK = b.div(kernel.getParam("k"), operand.getSharing());
 }
 
 Value OperandLoader::getBytesLeft(Value begin, Value extent) const {

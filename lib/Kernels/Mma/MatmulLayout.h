@@ -1,0 +1,71 @@
+//===- MatmulLayout.h - Where a matmul kernel keeps what --------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_MMA_MATMULLAYOUT_H
+#define FP8_LIB_KERNELS_MMA_MATMULLAYOUT_H
+
+#include "../Blocks/OperandTile.h"
+#include "MmaDialect.h"
+#include "fp8/Kernels/Matmul/MatmulSpec.h"
+
+namespace mlir::fp8::mma {
+
+/// Whether sums of 8-bit types keep 25 bits, and not 13: nothing is gained by
+/// adding them up in f32.
+constexpr bool hasWideSums(int64_t computeCapability) {
+  return computeCapability >= 120;
+}
+
+/// Whether tensor cores multiply factors of a byte.
+constexpr bool multipliesFactors(int64_t computeCapability) {
+  return computeCapability >= 120;
+}
+
+/// Whether each K block's sums are added to others in f32.
+bool promotesSums(const MatmulSpec &spec, GPUTargetAttr target);
+
+/// Fails, with the reason, if no config multiplies such operands.
+LogicalResult checkOperands(const MatmulSpec &spec, GPUTargetAttr target,
+                            std::string &reason);
+
+/// Bytes of factors in a stage that come with so many rows and columns.
+int64_t getFactorBytes(const MatmulSpec &spec, int64_t rows);
+
+/// Shared memory of a block, and how many of them a multiprocessor has room
+/// for.
+class MatmulLayout {
+public:
+  static FailureOr<MatmulLayout> get(const MatmulSpec &spec,
+                                     GemmConfigAttr config,
+                                     GPUTargetAttr target, std::string &reason);
+
+  /// The instruction's rows and columns of a stage, and of these what comes
+  /// from one tensor.
+  OperandTile rows, cols, colsPart;
+  int64_t offsetRows = 0, offsetCols, offsetRowFactors, offsetColFactors;
+  int64_t offsetFlag, offsetGroups, sharedBytes;
+  /// Words of four factors of a row in a K block, 0 without such, and how many
+  /// factors of a row an instruction takes.
+  int64_t factorWords = 0, factorsOfStep = 0;
+  int64_t resident;
+
+  /// Factors of a stage.
+  int64_t getRowFactorBytes() const {
+    return 4 * factorWords * (rows.getBytes() / kRowBytes);
+  }
+  int64_t getColFactorBytes() const {
+    return 4 * factorWords * (cols.getBytes() / kRowBytes);
+  }
+
+private:
+  MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
+};
+
+} // namespace mlir::fp8::mma
+
+#endif // FP8_LIB_KERNELS_MMA_MATMULLAYOUT_H
