@@ -45,12 +45,28 @@ FailureOr<KernelTarget> fp8::lookupChip(ModuleOp module, StringRef chip) {
   return KernelTarget{attribute, architecture};
 }
 
-bool fp8::hasKernel(const KernelSpec &spec, const KernelTarget &target,
-                    std::string &reason) {
+double SelectedKernel::getCost(const MatmulSpec &spec,
+                               const KernelTarget &target) const {
+  return generator->getCost(spec.withUsualExtents(), config, target.attribute);
+}
+
+FailureOr<SelectedKernel> fp8::selectKernel(const KernelSpec &spec,
+                                            const KernelTarget &target,
+                                            std::string &reason) {
   const KernelGenerator *generator =
       target.architecture->getGenerator(spec, reason);
-  return generator &&
-         succeeded(generator->select(spec, target.attribute, reason));
+  if (!generator)
+    return failure();
+  FailureOr<KernelConfigAttrInterface> config =
+      generator->select(spec, target.attribute, reason);
+  if (failed(config))
+    return failure();
+  return SelectedKernel{generator, *config};
+}
+
+bool fp8::hasKernel(const KernelSpec &spec, const KernelTarget &target,
+                    std::string &reason) {
+  return succeeded(selectKernel(spec, target, reason));
 }
 
 bool fp8::hasKernel(Operation *op, const KernelTarget &target) {
@@ -62,16 +78,12 @@ bool fp8::hasKernel(Operation *op, const KernelTarget &target) {
 bool fp8::multipliesFactors(Operation *op, const KernelTarget &target) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  const KernelGenerator *generator =
-      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
-                      : nullptr;
-  if (!generator)
+  if (failed(spec))
     return false;
-  FailureOr<KernelConfigAttrInterface> config =
-      generator->select(*spec, target.attribute, unused);
-  if (failed(config))
+  FailureOr<SelectedKernel> kernel = selectKernel(*spec, target, unused);
+  if (failed(kernel))
     return false;
   std::optional<TensorCoreAccumulation> sums =
-      generator->getSums(*spec, *config);
+      kernel->generator->getSums(*spec, kernel->config);
   return sums && sums->multipliesFactors();
 }

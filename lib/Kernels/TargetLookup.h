@@ -15,6 +15,8 @@
 
 namespace mlir::fp8 {
 
+struct MatmulSpec;
+
 struct KernelTarget {
   GPUTargetAttr attribute;
   const Architecture *architecture;
@@ -27,6 +29,21 @@ FailureOr<KernelTarget> lookupTarget(ModuleOp module);
 /// What kernels for `chip` would be for: the target of `module` if it has one.
 /// Reports an error of a chip that there is no architecture for.
 FailureOr<KernelTarget> lookupChip(ModuleOp module, StringRef chip);
+
+/// A kernel that an architecture has, and what takes its config.
+struct SelectedKernel {
+  const KernelGenerator *generator;
+  KernelConfigAttrInterface config;
+
+  /// What it is expected to take, with usual extents in place of unknown ones.
+  double getCost(const MatmulSpec &spec, const KernelTarget &target) const;
+};
+
+/// What selection takes for `spec`; fails, with the reason, if there is no
+/// kernel.
+FailureOr<SelectedKernel> selectKernel(const KernelSpec &spec,
+                                       const KernelTarget &target,
+                                       std::string &reason);
 
 /// Whether a kernel for `target` computes what `spec` says; says why if none
 /// does.

@@ -90,18 +90,13 @@ GroupMatmulsPass::select(ArrayRef<MatmulOp> matmuls, bool sharesA,
                          const FailureOr<MatmulSpec> &spec,
                          const KernelTarget &target) {
   std::string unused;
-  const KernelGenerator *generator =
-      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
-                      : nullptr;
-  if (!generator)
+  if (failed(spec))
     return std::nullopt;
-  FailureOr<KernelConfigAttrInterface> config =
-      generator->select(*spec, target.attribute, unused);
-  if (failed(config))
+  FailureOr<SelectedKernel> kernel = selectKernel(*spec, target, unused);
+  if (failed(kernel))
     return std::nullopt;
-  double cost =
-      generator->getCost(spec->withUsualExtents(), *config, target.attribute);
-  return Candidate{SmallVector<MatmulOp>(matmuls), sharesA, *config, cost};
+  return Candidate{SmallVector<MatmulOp>(matmuls), sharesA, kernel->config,
+                   kernel->getCost(*spec, target)};
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,19 +16,14 @@ std::optional<double> fp8::getExpectedClocks(Operation *op,
                                              std::optional<int64_t> rows) {
   std::string unused;
   FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
-  if (succeeded(spec) && rows && ShapedType::isDynamic(spec->m))
+  if (failed(spec))
+    return std::nullopt;
+  if (rows && ShapedType::isDynamic(spec->m))
     spec->m = *rows;
-  const KernelGenerator *generator =
-      succeeded(spec) ? target.architecture->getGenerator(*spec, unused)
-                      : nullptr;
-  if (!generator)
+  FailureOr<SelectedKernel> kernel = selectKernel(*spec, target, unused);
+  if (failed(kernel))
     return std::nullopt;
-  FailureOr<KernelConfigAttrInterface> config =
-      generator->select(*spec, target.attribute, unused);
-  if (failed(config))
-    return std::nullopt;
-  return generator->getCost(spec->withUsualExtents(), *config,
-                            target.attribute);
+  return kernel->getCost(*spec, target);
 }
 
 bool fp8::knowsRows(Operation *op) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MmaDialect.h"
+#include "../Matmul/ConfigDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -31,23 +32,15 @@ void MmaDialect::registerAttributes() {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
-static LogicalResult checkRange(EmitError emitError, StringRef name,
-                                int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high)
-    return success();
-  return emitError() << "expected " << name << " to be in " << low << ".."
-                     << high << ", but got " << value;
-}
-
 LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                      int64_t tileN, int64_t stages,
                                      int64_t group, int64_t splitK, bool swapAB,
                                      GemmStore store, int64_t warpgroups) {
   // gemm_c3
-  if (failed(checkRange(emitError, "stages", stages, 2, 8)) ||
-      failed(checkRange(emitError, "group", group, 1, 64)) ||
-      failed(checkRange(emitError, "split_k", splitK, 1, 64)) ||
-      failed(checkRange(emitError, "warpgroups", warpgroups, 1, 2)))
+  if (failed(checkRanges(emitError, {{"stages", stages, 2, 8},
+                                     {"group", group, 1, 64},
+                                     {"split_k", splitK, 1, 64},
+                                     {"warpgroups", warpgroups, 1, 2}})))
     return failure();
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   auto checkExtent = [&](bool ofRows, int64_t value,

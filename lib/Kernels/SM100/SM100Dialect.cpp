@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM100Dialect.h"
+#include "../Matmul/ConfigDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -41,17 +42,14 @@ LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
   // gemm_c3
-  for (auto [name, value, low, high] :
-       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"stages", stages, 2,
-                                                         16},
-        {"group", group, 1, 64},
-        {"split_k", splitK, 1, 64},
-        {"staging", staging, 1, 2},
-        {"epilogue_warpgroups", epilogue_warpgroups, 1, 2},
-        {"cta_group", ctaGroup, 1, 2}})
-    if (value < low || value > high)
-      return emitError() << "expected " << name << " to be in " << low << ".."
-                         << high << ", but got " << value;
+  if (failed(checkRanges(emitError,
+                         {{"stages", stages, 2, 16},
+                          {"group", group, 1, 64},
+                          {"split_k", splitK, 1, 64},
+                          {"staging", staging, 1, 2},
+                          {"epilogue_warpgroups", epilogue_warpgroups, 1, 2},
+                          {"cta_group", ctaGroup, 1, 2}})))
+    return failure();
   // gemm_c1
   if (rows != 128 * ctaGroup)
     return emitError() << "expected " << rowsName << " to be " << 128 * ctaGroup

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SM90Dialect.h"
+#include "../Matmul/ConfigDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -43,21 +44,18 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
   // gemm_c3, first: the others divide by these.
-  for (auto [name, value, low, high] :
-       {std::tuple<StringRef, int64_t, int64_t, int64_t>{"stages", stages, 2,
-                                                         16},
-        {"consumers", consumers, 1, 3},
-        {"group", group, 1, 64},
-        {"split_k", splitK, 1, 64},
-        {"cluster_m", clusterM, 1, 4},
-        {"cluster_n", clusterN, 1, 4},
-        {"staging", staging, 1, kMaxStaging},
-        {"pending", pending, 0, 1},
-        {"lifters", lifters, 1, 2},
-        {"lift_warps", liftWarps, 1, 4 * lifters}})
-    if (value < low || value > high)
-      return emitError() << "expected " << name << " to be in " << low << ".."
-                         << high << ", but got " << value;
+  if (failed(
+          checkRanges(emitError, {{"stages", stages, 2, 16},
+                                  {"consumers", consumers, 1, 3},
+                                  {"group", group, 1, 64},
+                                  {"split_k", splitK, 1, 64},
+                                  {"cluster_m", clusterM, 1, 4},
+                                  {"cluster_n", clusterN, 1, 4},
+                                  {"staging", staging, 1, kMaxStaging},
+                                  {"pending", pending, 0, 1},
+                                  {"lifters", lifters, 1, 2},
+                                  {"lift_warps", liftWarps, 1, 4 * lifters}})))
+    return failure();
   if (!llvm::isPowerOf2_64(liftWarps))
     return emitError() << "expected lift_warps to be 1, 2, 4 or 8, but got "
                        << liftWarps;
