@@ -18,8 +18,9 @@ using namespace mlir::fp8::mma;
 /// What the driver takes of each block's shared memory.
 static constexpr int64_t kReservedBytes = 1024;
 
-/// Registers of a thread beside its sums: fragments, addresses, counters.
-static constexpr int64_t kOtherRegisters = 96;
+/// Registers of a thread beside its sums: fragments, addresses, counters, as
+/// ptxas has them. Promotion has fragments of a whole K block.
+static constexpr int64_t kOtherRegisters = 56, kPromotionRegisters = 96;
 
 bool mma::promotesSums(const MatmulSpec &spec, GPUTargetAttr target) {
   return spec.isScaled() && spec.accumulate == Accumulate::Promote &&
@@ -144,7 +145,8 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, layout.sharedBytes);
   int64_t registers =
-      config.getSubtiles() * config.getRegisters() + kOtherRegisters;
+      config.getSubtiles() * config.getRegisters() +
+      (promotesSums(spec, target) ? kPromotionRegisters : kOtherRegisters);
   layout.resident = std::max<int64_t>(
       1, std::min((target.getSharedBytes() + kReservedBytes) /
                       (layout.sharedBytes + kReservedBytes),
