@@ -10,6 +10,7 @@
 #include "fp8/IR/ExactMath.h"
 #include "fp8/IR/FP8AttentionBackwardOp.h"
 #include "fp8/IR/FP8Attrs.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/IR/FoldedReads.h"
@@ -59,6 +60,10 @@ void FP8Dialect::initialize() {
 #define GET_OP_LIST
 #include "fp8/IR/FP8AttentionBackwardOp.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp8/IR/FP8CollectiveOps.cpp.inc"
+      >();
   addInterfaces<FP8InlinerInterface>();
   addRecipesAmong<
 #define GET_ATTRDEF_LIST
@@ -78,7 +83,8 @@ static constexpr StringLiteral attributeNames[] = {
     kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
     kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
     kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
-    kFoldedAttrName,     kInvariantAttrName,     kExactAttrName};
+    kFoldedAttrName,     kInvariantAttrName,     kExactAttrName,
+    kAmaxGroupAttrName};
 
 /// Whether an operation, or one around it, has an attribute.
 static bool isWithin(Operation *op, StringRef name) {
@@ -122,6 +128,12 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;
+  if (name == kAmaxGroupAttrName) {
+    auto group = dyn_cast<StringAttr>(value);
+    if (!group || group.empty() || group.getValue().contains('\0'))
+      return op->emitOpError("expected '")
+             << name << "' to be the name of a group, but got " << value;
+  }
   if (name == kOperandsAttrName) {
     auto kinds = dyn_cast<ArrayAttr>(value);
     if (!kinds || kinds.size() != 2 ||

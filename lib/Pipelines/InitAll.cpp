@@ -17,6 +17,7 @@
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Pipelines/Pipelines.h"
+#include "fp8/Transforms/BufferizeCollectives.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -66,6 +67,7 @@ static void registerOwnDialects(DialectRegistry &registry) {
   registry.insert<fp8::FP8Dialect, fp8::FP8GPUDialect>();
   fp8::registerKernelDialects(registry);
   fp8::registerBufferizableOpInterfaceExternalModels(registry);
+  fp8::registerCollectivesBufferization(registry);
 }
 
 void fp8::registerPipelineDialects(DialectRegistry &registry) {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fp8.errors import (ArgumentError, BusyError, CompileError, DeviceError, Diagnostic, Error,
                             FileError, MismatchError, NotFoundError, OutOfMemoryError,
                             UnsupportedError)
+    from fp8.groups import create_nccl_group, create_nccl_id, set_group
     from fp8.program import Function, Program, ValueInfo, load
     from fp8.recipes import (DelayedScaling, Float8BlockScaling, Float8CurrentScaling, Format,
                              MXFP8BlockScaling, NVFP4BlockScaling, Recipe, RowwiseScaling,
@@ -34,6 +35,7 @@ _MODULES = {
     "errors": ("ArgumentError", "BusyError", "CompileError", "DeviceError", "Diagnostic", "Error",
                "FileError", "MismatchError", "NotFoundError", "OutOfMemoryError",
                "UnsupportedError"),
+    "groups": ("create_nccl_group", "create_nccl_id", "set_group"),
     "program": ("Function", "Program", "ValueInfo", "load"),
     "recipes": ("DelayedScaling", "Float8BlockScaling", "Float8CurrentScaling", "Format",
                 "MXFP8BlockScaling", "NVFP4BlockScaling", "Recipe", "RowwiseScaling",

@@ -16,6 +16,7 @@
 #include "Compile.h"
 #include "Errors.h"
 #include "ForeignCall.h"
+#include "Groups.h"
 #include "Job.h"
 #include "LayerCall.h"
 #include "PartCall.h"
@@ -71,6 +72,7 @@ NB_MODULE(_core, module) {
   addStates(module);
   addCompiler(module);
   addForeignCalls(module);
+  addGroups(module);
   addLayerCalls(module);
   addPartCalls(module);
   addPreparedCalls(module);

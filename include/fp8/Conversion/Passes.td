@@ -243,6 +243,9 @@ def ConvertGemmsToRuntimePass
         ins(%a, %factors_a, %b, %factors_b : ...) outs(%c : ...)
     ```
 
+    `fp8.all_reduce_amax` becomes a call of `fp8rt_program_all_reduce`, with
+    the name of its group.
+
     With `in-warps` others become calls of `fp8rt_gemm_warp`, whose sums are in
     the order of a GPU's loops.
   }];

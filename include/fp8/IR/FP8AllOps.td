@@ -10,6 +10,7 @@
 #define FP8_IR_FP8ALLOPS_TD
 
 include "fp8/IR/FP8AttentionBackwardOp.td"
+include "fp8/IR/FP8CollectiveOps.td"
 include "fp8/IR/FP8Ops.td"
 
 #endif // FP8_IR_FP8ALLOPS_TD

@@ -62,6 +62,7 @@ def FP8_Dialect : Dialect {
     | `fp8.stats_slots` | module | names of the statistics, set by `fp8-instrument-quantize` |
     | `fp8.invariant` | module, function, operation | bits of a row depend on that row alone, not on how many there are, on the others or on the kernel that is chosen; set by `fp8-mark-invariant` |
     | `fp8.exact` | module, function, `fp8.fusion` | quotients are rounded correctly in fusions, and functions are a CPU's, where they else [approximate](../Kernels.md#precision) them; no attention is raised. Epilogues of matmuls do not obey it |
+    | `fp8.amax_group` | module, function | the innermost wins: a group of ranks, by name, that share the amaxes of whole tensors, by `fp8.all_reduce_amax` or in the end of a step |
     | `fp8.tiles` | `scf.forall` | a loop over tiles, in which nothing has to be checked; set by `fp8-tile-fusions`, read by `fp8-check-extents` |
 
     Any other name that begins with `fp8.` is an error.

@@ -14,6 +14,7 @@
 
 #include "FP8ToLinalg.h"
 #include "fp8/Conversion/Passes.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/IR/Permutations.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -245,6 +246,8 @@ void ConvertFP8ToLinalgPass::runOnOperation() {
   ConversionTarget target(*context);
   RewritePatternSet patterns(context);
   target.addIllegalDialect<FP8Dialect>();
+  // Until there is memory to reduce in.
+  target.addLegalOp<AllReduceAmaxOp>();
   target.markUnknownOpDynamicallyLegal([&](Operation *op) {
     return converter.isLegal(op) &&
            llvm::all_of(op->getRegions(), [&](Region &region) {

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FP8ToLinalg.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/Runtime/ABI/MLIR.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -261,6 +262,33 @@ struct ConvertStoreCached : OpConversionPattern<StoreCachedOp> {
   }
 };
 
+/// A row's memory, as many slots as the state says.
+struct ConvertAllReduceState : OpConversionPattern<AllReduceStateOp> {
+  using Base::Base;
+  LogicalResult
+  matchAndRewrite(AllReduceStateOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value state = adaptor.getState();
+    auto type = MemRefType::get({ShapedType::kDynamic}, b.getF32Type());
+    LLVMTypeConverter converter(b.getContext());
+    auto row =
+        MemRefDescriptor::poison(b, b.getLoc(), converter.convertType(type));
+    Value address = loadField(b, state, Rows::amax);
+    row.setAllocatedPtr(b, b.getLoc(), address);
+    row.setAlignedPtr(b, b.getLoc(), address);
+    row.setConstantOffset(b, b.getLoc(), 0);
+    row.setSize(b, b.getLoc(), 0, loadField(b, state, Rows::num_slots));
+    row.setConstantStride(b, b.getLoc(), 0, 1);
+    Value memref =
+        UnrealizedConversionCastOp::create(b, type, Value(row)).getResult(0);
+    AllReduceAmaxOp::create(b, TypeRange(), memref, op.getGroupAttr(),
+                            /*size=*/IntegerAttr(), op.getFirstCallAttr());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct ConvertLoadCached : OpConversionPattern<LoadCachedOp> {
   using Base::Base;
   LogicalResult
@@ -284,7 +312,7 @@ struct ConvertLoadCached : OpConversionPattern<LoadCachedOp> {
 
 void fp8::populateStatePatterns(const TypeConverter &converter,
                                 RewritePatternSet &patterns) {
-  patterns.add<ConvertReadAmax, ConvertReadScale, ConvertReadSeed,
-               ConvertRecordAmax, ConvertStoreCached, ConvertLoadCached>(
-      converter, patterns.getContext());
+  patterns.add<ConvertAllReduceState, ConvertReadAmax, ConvertReadScale,
+               ConvertReadSeed, ConvertRecordAmax, ConvertStoreCached,
+               ConvertLoadCached>(converter, patterns.getContext());
 }

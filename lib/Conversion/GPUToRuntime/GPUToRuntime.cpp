@@ -9,6 +9,8 @@
 #include "RuntimeCalls.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/GPU/IR/FP8GPUOps.h"
+#include "fp8/IR/FP8CollectiveOps.h"
+#include "fp8/Runtime/Group.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
@@ -140,6 +142,38 @@ struct ConvertLoad : ConvertOpToLLVMPattern<memref::LoadOp> {
 };
 
 //===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+struct ConvertAllReduce : ConvertOpToLLVMPattern<AllReduceAmaxOp> {
+  ConvertAllReduce(const LLVMTypeConverter &converter, RuntimeTexts &texts)
+      : ConvertOpToLLVMPattern(converter), texts(texts) {}
+
+  LogicalResult
+  matchAndRewrite(AllReduceAmaxOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<MemRefType>(op.getAmax().getType());
+    if (!type || !type.getLayout().isIdentity())
+      return rewriter.notifyMatchFailure(op, "not contiguous");
+    Location loc = op.getLoc();
+    MemRefDescriptor amaxes(adaptor.getAmax());
+    RuntimeCalls calls(rewriter, op);
+    Value count = calls.i64(1);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      count =
+          LLVM::MulOp::create(calls, count, amaxes.size(rewriter, loc, dim));
+    calls.call(
+        runtime::fp8rt_context_all_reduce, calls.text(texts, op.getGroup()),
+        amaxes.bufferPtr(rewriter, loc, *getTypeConverter(), type), count,
+        calls.i32(op.getFirstCall() ? FP8RT_REDUCE_FIRST_CALL : 0));
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  RuntimeTexts &texts;
+};
+
+//===----------------------------------------------------------------------===//
 // Checks and launches
 //===----------------------------------------------------------------------===//
 
@@ -229,7 +263,7 @@ void ConvertGPUToRuntimePass::runOnOperation() {
   // Only upstream's pattern of memref.global is wanted.
   patterns.add<ConvertAlloc, ConvertDealloc, ConvertCopy, ConvertGetGlobal,
                ConvertLoad>(converter, /*benefit=*/10);
-  patterns.add<ConvertAssert>(converter, texts);
+  patterns.add<ConvertAllReduce, ConvertAssert>(converter, texts);
   patterns.add<ConvertLaunchFunc>(converter, kernels);
   populateLaunchKernelPatterns(converter, kernels, patterns);
 
@@ -237,7 +271,8 @@ void ConvertGPUToRuntimePass::runOnOperation() {
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   target.addIllegalOp<memref::AllocOp, memref::CopyOp, memref::DeallocOp,
                       memref::GetGlobalOp, memref::GlobalOp, memref::LoadOp,
-                      cf::AssertOp, gpu::LaunchFuncOp, LaunchOp>();
+                      cf::AssertOp, gpu::LaunchFuncOp, AllReduceAmaxOp,
+                      LaunchOp>();
   if (failed(applyPartialConversion(module, target, std::move(patterns))))
     return signalPassFailure();
   for (auto binary : llvm::make_early_inc_range(module.getOps<gpu::BinaryOp>()))

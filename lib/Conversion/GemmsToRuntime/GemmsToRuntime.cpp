@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Collectives.h"
 #include "ScaledGemms.h"
 #include "fp8/Conversion/Passes.h"
 #include "fp8/IR/TensorCoreAccumulation.h"
@@ -333,6 +334,8 @@ void fp8::populateGemmsToRuntimePatterns(RewritePatternSet &patterns,
 }
 
 void ConvertGemmsToRuntimePass::runOnOperation() {
+  if (failed(fp8::convertCollectivesToRuntime(getOperation())))
+    return signalPassFailure();
   RewritePatternSet patterns(&getContext());
   fp8::populateGemmsToRuntimePatterns(patterns, inWarps);
   fp8::RewriteLog log(DEBUG_TYPE);

@@ -14,6 +14,7 @@
 #include "fp8/Runtime/Context.h"
 
 #include "ContextDetail.h"
+#include "GroupDetail.h"
 #include "Profiler.h"
 #include "StatusDetail.h"
 #include "StructSize.h"
@@ -390,5 +391,19 @@ void fp8rt_context_launch_kernel(fp8rt_context *context,
       return fp8rt_kernel_launch(found->described, arguments, captures,
                                  /*workspaces=*/nullptr, context->stream);
     });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+void fp8rt_context_all_reduce(fp8rt_context *context, const char *name,
+                              float *amaxes, int64_t count, int32_t flags) {
+  if (detail::isSkipped(flags))
+    return;
+  inHealthy(context, [&] {
+    return fp8rt_group_all_reduce(name, amaxes, count, context->device,
+                                  context->stream);
   });
 }

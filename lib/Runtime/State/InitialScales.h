@@ -18,6 +18,7 @@
 #ifndef FP8_LIB_RUNTIME_STATE_INITIALSCALES_H
 #define FP8_LIB_RUNTIME_STATE_INITIALSCALES_H
 
+#include "GroupDetail.h"
 #include "ScalingStateHandles.h"
 #include "StatsDetail.h"
 
@@ -45,6 +46,7 @@ public:
   template <typename Call, typename Release>
   fp8rt_status run(Call &&call, Release &&release) {
     DeferredStats stats;
+    FirstCall inFirstCall;
     fp8rt_status status = begin();
     for (bool again = status == FP8RT_OK; again;) {
       status = call();

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -57,19 +57,60 @@ static std::optional<SmallVector<int64_t>> getRecorded(func::FuncOp function) {
   return sorted;
 }
 
-/// Those of all public functions with a state.
-static DictionaryAttr getUses(ModuleOp module) {
-  Builder builder(module.getContext());
+/// The public functions with a state, which hosts call.
+static SmallVector<func::FuncOp> getCalled(ModuleOp module) {
+  return llvm::filter_to_vector(
+      module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+        return function.isPublic() && !function.isExternal() &&
+               llvm::any_of(function.getArgumentTypes(),
+                            llvm::IsaPred<StateType>);
+      });
+}
+
+/// The slots that calls of them record.
+static DictionaryAttr getUses(MLIRContext *context,
+                              ArrayRef<func::FuncOp> functions) {
+  Builder builder(context);
   SmallVector<NamedAttribute> uses;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function.isPublic() || function.isExternal() ||
-        !llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<StateType>))
-      continue;
+  for (func::FuncOp function : functions)
     if (std::optional<SmallVector<int64_t>> slots = getRecorded(function))
       uses.push_back(builder.getNamedAttr(
           function.getName(), builder.getDenseI64ArrayAttr(*slots)));
-  }
   return builder.getDictionaryAttr(uses);
+}
+
+/// The group that shares the amaxes of a step, null without one: a step is of
+/// all functions, and so is the group.
+static FailureOr<StringAttr> getGroup(MutableArrayRef<func::FuncOp> functions) {
+  StringAttr group;
+  for (auto [index, function] : llvm::enumerate(functions)) {
+    StringAttr other = getAmaxGroup(function);
+    if (index == 0)
+      group = other;
+    if (other == group)
+      continue;
+    auto describe = [](StringAttr name) {
+      return name ? "'" + name.str() + "'" : std::string("none");
+    };
+    return function.emitError("expected all functions with a scaling state to "
+                              "have the same ")
+           << kAmaxGroupAttrName << ", but got " << describe(other) << " of '"
+           << function.getName() << "' and " << describe(group) << " of '"
+           << functions.front().getName() << "'";
+  }
+  return group;
+}
+
+/// Has first calls take the scales of all ranks' tensors.
+static void reduceFirstCalls(func::FuncOp function, StringAttr group) {
+  Value state = *llvm::find_if(function.getArguments(), [](Value argument) {
+    return isa<StateType>(argument.getType());
+  });
+  function.walk([&](func::ReturnOp op) {
+    OpBuilder b(op);
+    AllReduceStateOp::create(b, op.getLoc(), state, group,
+                             /*first_call=*/true);
+  });
 }
 
 void BuildStateUpdatePass::runOnOperation() {
@@ -82,7 +123,11 @@ void BuildStateUpdatePass::runOnOperation() {
   auto update = module->getAttrOfType<FlatSymbolRefAttr>(kStateUpdateAttrName);
   if (update && symbols.lookup(update.getValue()))
     return;
-  DictionaryAttr uses = getUses(module);
+  SmallVector<func::FuncOp> called = getCalled(module);
+  DictionaryAttr uses = getUses(&getContext(), called);
+  FailureOr<StringAttr> group = getGroup(called);
+  if (failed(group))
+    return signalPassFailure();
   auto b = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
   auto function = func::FuncOp::create(
       b, "fp8_update_state",
@@ -95,6 +140,12 @@ void BuildStateUpdatePass::runOnOperation() {
   symbols.insert(function);
   Block *body = function.addEntryBlock();
   b.setInsertionPointToStart(body);
+  if (*group) {
+    for (func::FuncOp each : called)
+      reduceFirstCalls(each, *group);
+    AllReduceStateOp::create(b, body->getArgument(0), *group,
+                             /*first_call=*/false);
+  }
   UpdateStateOp::create(b, body->getArgument(0), table);
   func::ReturnOp::create(b);
   module->setAttr(kStateUpdateAttrName, FlatSymbolRefAttr::get(function));

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -321,6 +321,11 @@ LogicalResult FunctionalizeStatePass::rewrite(func::FuncOp function) {
     (void)function.insertResult(numResults, rowType, DictionaryAttr());
   } else {
     OpBuilder b(terminator);
+    if (StringAttr group = getAmaxGroup(function))
+      rows.amax = AllReduceAmaxOp::create(b, loc, rows.amax, group,
+                                          /*size=*/IntegerAttr())
+                      .getReduced()
+                      .front();
     auto update = UpdateScalesOp::create(b, loc, rows.scale, rows.amax,
                                          ArrayRef(added).drop_front(), table);
     terminator->insertOperands(numResults, update.getResults());

@@ -10,9 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "fp8-infer-scales"
@@ -30,8 +31,38 @@ struct InferScalesPass : fp8::impl::InferScalesPassBase<InferScalesPass> {
   using Base::Base;
   void runOnOperation() override;
   LogicalResult resolve(QuantizeOp op);
+  Value measure(OpBuilder &builder, QuantizeOp op, ArrayRef<int64_t> block);
+
+  /// What ranks have reduced of a tensor, in the block where they did: nothing
+  /// merges reductions later.
+  llvm::MapVector<std::pair<Value, Block *>, AllReduceAmaxOp> reduced;
 };
 } // namespace
+
+/// The amaxes of a tensor's blocks; that of a whole one, of which the ranks of
+/// a group may have parts, is the largest that any of them has.
+Value InferScalesPass::measure(OpBuilder &builder, QuantizeOp op,
+                               ArrayRef<int64_t> block) {
+  Location loc = op.getLoc();
+  bool propagateNaN = op.getRecipeAttr().propagatesNaN();
+  StringAttr group = getAmaxGroup(op);
+  bool isWhole = llvm::all_of(
+      block, [](int64_t size) { return size == ScaledType::kWhole; });
+  if (!group || !isWhole)
+    return AmaxOp::create(builder, loc, op.getSource(), block, propagateNaN);
+  AllReduceAmaxOp &known = reduced[{op.getSource(), op->getBlock()}];
+  if (known) {
+    auto amax = known.getAmax().getDefiningOp<AmaxOp>();
+    if (amax.getPropagateNan() == propagateNaN && amax.getBlock() == block)
+      return known.getReduced().front();
+  }
+  Value amax =
+      AmaxOp::create(builder, loc, op.getSource(), block, propagateNaN);
+  known = AllReduceAmaxOp::create(builder, loc, amax, group,
+                                  /*size=*/IntegerAttr());
+  LDBG() << "amax of " << op.getSource().getType() << " is shared by " << group;
+  return known.getReduced().front();
+}
 
 LogicalResult InferScalesPass::resolve(QuantizeOp op) {
   RecipeAttrInterface recipe = op.getRecipeAttr();
@@ -47,17 +78,14 @@ LogicalResult InferScalesPass::resolve(QuantizeOp op) {
   ScaledType type = op.getResult().getType();
   ScaleRuleAttrInterface rule =
       recipe.getScaleRule(op.getSource().getType().getElementType());
-  bool propagateNaN = recipe.propagatesNaN();
-  Value amax = AmaxOp::create(rewriter, loc, op.getSource(), type.getBlock(),
-                              propagateNaN);
+  Value amax = measure(rewriter, op, type.getBlock());
   // The tensor's amax is that of its elements, and not of the blocks' amaxes:
   // one for all blocks of the same tensor, which the product that computes it
   // can measure. Those of blocks are known to who quantizes them.
   Value tensorAmax;
   if (type.getHasTensorScale())
-    tensorAmax = AmaxOp::create(
-        rewriter, loc, op.getSource(),
-        SmallVector<int64_t>(type.getRank(), ScaledType::kWhole), propagateNaN);
+    tensorAmax = measure(
+        rewriter, op, SmallVector<int64_t>(type.getRank(), ScaledType::kWhole));
   auto scales =
       ComputeScaleOp::create(rewriter, loc, amax, tensorAmax,
                              type.getElementType(), type.getScaleType(), rule);
@@ -74,6 +102,7 @@ LogicalResult InferScalesPass::resolve(QuantizeOp op) {
 }
 
 void InferScalesPass::runOnOperation() {
+  reduced.clear();
   SmallVector<QuantizeOp> unresolved;
   getOperation()->walk([&](QuantizeOp op) {
     if (op.isUnresolved())

@@ -31,7 +31,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel"
          "packed_attention": "packed_sequences", "precompute_scales": "sharded", "prepare": "ready",
          "quantize_for_inference": "inference", "reduce_in_fp8": "gradient_codes", "register_attention": "transformers_attention",
          "report": "inference", "save_programs": "ready", "save_quantized": "checkpoints",
-         "scaled_dot_product_attention": "scaled_dot_product", "share_amaxes": "shared_amaxes",
+         "scaled_dot_product_attention": "scaled_dot_product", "set_group": "groups", "share_amaxes": "shared_amaxes",
          "use_attention": "autocasting"}
 
 __all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Part", "QuantizedExperts", "QuantizedLinear",
@@ -41,7 +41,7 @@ __all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear",
            "gather_in_fp8", "load_pretrained",
            "load_quantized", "make_cache", "make_states", "packed_attention", "precompute_scales", "prepare",
            "quantize_for_inference", "reduce_in_fp8", "register_attention", "report", "save_programs", "save_quantized",
-           "scaled_dot_product_attention", "share_amaxes", "summarize", "use_attention"]
+           "scaled_dot_product_attention", "set_group", "share_amaxes", "summarize", "use_attention"]
 
 
 def __getattr__(name):

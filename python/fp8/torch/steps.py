@@ -23,9 +23,8 @@ class _Row:
                                          "data": (address, False)}
 
 
-@functools.lru_cache(maxsize=None)
-def _make_row(address, count, device):
-    """A tensor on numbers at an address, which is made once: whose they are does not matter to it."""
+def make_row(address, count, device):
+    """A tensor on numbers at an address, of a GPU or, without one, of the host."""
     # Training writes what an evaluation in inference mode was the first to ask for.
     with torch.inference_mode(False):
         # The emulator's memory is the host's.
@@ -33,6 +32,10 @@ def _make_row(address, count, device):
             numbers = (ctypes.c_float * count).from_address(address)
             return torch.frombuffer(numbers, dtype=torch.float32)
         return torch.as_tensor(_Row(address, count), device=f"cuda:{device}")
+
+
+# Made once: whose the numbers are does not matter to it.
+_make_row = functools.lru_cache(maxsize=None)(make_row)
 
 
 def _get_stream(state):

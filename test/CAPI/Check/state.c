@@ -8,6 +8,8 @@
 
 #include "check.h"
 
+#include "fp8/Runtime/Group.h"
+
 #include <pthread.h>
 
 static const char text[] =
@@ -44,7 +46,51 @@ static float get_scale(fp8rt_state state, const char *name) {
   return scale;
 }
 
+/// Another rank has an amax of 4, or is gone.
+static fp8rt_status reduce(void *data, float *amaxes, int64_t count,
+                           int32_t device, fp8rt_stream stream) {
+  (void)stream;
+  int *calls = data;
+  EXPECT(device == -1);
+  if (++*calls == 4)
+    return fp8rt_set_last_error(FP8RT_ERROR_CUDA, "a rank is gone");
+  for (int64_t i = 0; i < count; ++i)
+    if (amaxes[i] < 4)
+      amaxes[i] = 4;
+  return FP8RT_OK;
+}
+
+/// A program whose amaxes are those of all ranks.
+static void check_group(void) {
+  static const char of_group[] =
+      "module attributes {fp8.amax_group = \"tp\"} {\n";
+  char program_text[2048];
+  snprintf(program_text, sizeof(program_text), "%s%s}\n", of_group, text);
+  fp8c_program *program =
+      compile(program_text, "recipe", "delayed,initial=one,pow2=true", NULL);
+  const fp8rt_program_info *info;
+  EXPECT_OK(fp8c_program_get_info(program, &info));
+  fp8rt_state state;
+  EXPECT_OK(fp8rt_program_create_state(info, &state));
+  EXPECT_STATUS(fp8c_program_end_step(program, state, 0, NULL),
+                FP8RT_ERROR_NOT_FOUND, "reduces over the group 'tp'");
+  int calls = 0;
+  EXPECT_OK(fp8rt_group_set("tp", (void *)reduce, &calls));
+  for (int step = 0; step < 3; ++step) {
+    run(program, state, 1, 2);
+    EXPECT_OK(fp8c_program_end_step(program, state, 0, NULL));
+    EXPECT(calls == step + 1);
+    EXPECT(get_scale(state, "l.x") == 64);
+  }
+  EXPECT_STATUS(fp8c_program_end_step(program, state, 0, NULL),
+                FP8RT_ERROR_CUDA, "a rank is gone");
+  EXPECT_OK(fp8rt_group_set("tp", NULL, NULL));
+  EXPECT_OK(fp8rt_state_destroy(state));
+  fp8c_program_destroy(program);
+}
+
 void check_states(const char *directory) {
+  check_group();
   fp8c_program *program = compile(text, "recipe", recipe, NULL);
   const fp8rt_program_info *info;
   EXPECT_OK(fp8c_program_get_info(program, &info));

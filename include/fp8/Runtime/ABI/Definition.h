@@ -25,6 +25,7 @@
 #include "fp8/Runtime/DeviceState.h"
 #include "fp8/Runtime/Gemm.h"
 #include "fp8/Runtime/GpuWrappers.h"
+#include "fp8/Runtime/Group.h"
 #include "fp8/Runtime/Memory.h"
 #include "fp8/Runtime/Parallel.h"
 #include "fp8/Runtime/Profile.h"
