@@ -7,6 +7,7 @@ import sys
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import ranks  # noqa: E402
@@ -20,7 +21,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import fp8  # noqa: E402
 import fp8.torch  # noqa: E402
-from fp8.torch import linear_programs, shard_programs  # noqa: E402
+from fp8.torch import linear_programs, one_rank, shard_programs  # noqa: E402
 
 RECIPES = "current", "delayed", "rowwise", "block"
 WIDTH, PART, STEPS = 128, 16, 2
@@ -97,7 +98,7 @@ def compare(recipe, precomputes=True, microbatches=1, width=WIDTH, dtype=torch.f
                      width, dtype) for gathers in (False, True)]
     (losses, values, plain), (others, other_values, codes) = results
     is_same = all(map(torch.equal, losses, others)) and all(map(torch.equal, values, other_values))
-    return is_same, (codes.gathered + codes.reduced - plain.reduced) / plain.gathered, codes.reductions
+    return is_same, (codes.gathered + codes.reduced - plain.reduced) / max(plain.gathered, 1), codes.reductions
 
 
 class Gather(unittest.TestCase):
@@ -151,6 +152,23 @@ class Gather(unittest.TestCase):
                 with self.subTest(case=case):
                     self.assertTrue(is_same)
                     self.assertLess(part, 0.52)
+
+    def test_one_rank(self):
+        """Nothing is gathered, codes are what a rank has, and gradients are reduced where they are."""
+        def run():
+            places, allocate = [], one_rank._InPlace.allocate
+
+            def record(comm, *arguments, **options):
+                made = allocate(comm, *arguments, **options)
+                places.append(made.data_ptr())
+                return made
+            with mock.patch.object(one_rank._InPlace, "allocate", record):
+                found = {recipe: compare(recipe)[0] for recipe in RECIPES}
+            return found, places
+        (found, places), = ranks.run(1, run)
+        self.assertEqual([recipe for recipe, is_same in found.items() if not is_same], [])
+        self.assertTrue(places)
+        self.assertEqual(places[::2], places[1::2])
 
     def test_codes_are_those_of_one_process(self):
         """Weights have zeros, a NaN and magnitudes that differ."""

@@ -12,7 +12,7 @@ import torch
 from torch.utils._pytree import tree_map, tree_map_only
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import modules, shard_programs, steps
+from fp8.torch import modules, one_rank, shard_programs, steps
 from fp8.torch.gathered import BACKWARD, FORWARD, Content, GatheredWeight, is_parallel
 from fp8.torch.linear_programs import ELEMENTS
 from fp8.torch.tensor_parallel import precompute_parts, share
@@ -110,17 +110,19 @@ class ShardedWeight(torch.Tensor):
             self._known.is_compared = True
         self._known.gather = gather
         codes, inverse = gather.quantize(direction)
-        return (codes,), (gather, direction, inverse)
+        # What one rank has is all there is: FSDP2 copies a byte, and the layer takes codes as they are.
+        own = codes if gather.is_alone else None
+        return (codes.view(-1)[:1] if gather.is_alone else codes,), (gather, direction, inverse, own)
 
     def fsdp_post_all_gather(self, outputs, metadata, param_dtype, *, out=None):
-        gather, direction, inverse = metadata
+        gather, direction, inverse, own = metadata
+        codes = outputs[0][:gather.sizes[0]] if own is None else own
         is_new = out is None
         if is_new:
             content = Content(shard_programs.get_dtype(gather.codes), gather.target)
             out = GatheredWeight(gather.sizes, param_dtype, outputs[0].device, content)
         out = getattr(out, "_local_tensor", out)
-        out._content.fill(direction, outputs[0][:gather.sizes[0]], inverse, gather.is_shared,
-                          gather.fetch)
+        out._content.fill(direction, codes, inverse, gather.is_shared, gather.fetch)
         return (out, ()) if is_new else None
 
 
@@ -133,6 +135,7 @@ class _Gather:
                                    f"of codes, but got {dtype}")
         self._weight, self._module = weakref.ref(weight), weakref.ref(module)
         self._group, self.sizes, self._dtype = group, tuple(sizes), dtype
+        self.is_alone = group.size() == 1
         self.codes, self.target = shard_programs.find_codes(module.recipe), module._target
         self.is_shared = self.codes.forward == self.codes.backward
 
@@ -212,6 +215,8 @@ class _Gather:
         """Gathers codes that a layer needs beside those that FSDP2 gathered for it: the forward's
         in a backward that computes it again, or the other way round."""
         codes, inverse = self.quantize(direction)
+        if self.is_alone:
+            return codes, inverse
         every = codes.new_empty((codes.shape[0] * self._group.size(), codes.shape[1]))
         torch.distributed.all_gather_into_tensor(every, codes, group=self._group)
         return every[:self.sizes[0]], inverse
@@ -278,10 +283,13 @@ def precompute_scales(model):
     all-reduce of its own, and quantized each time. Weights under delayed scaling have their scales
     already.
 
+    Where a model has one rank, gradients are reduced in place from then on, without a copy.
+
     Weights under `current` that tensor parallelism alone cuts get the scales of their next calls, by one
     all-reduce, too. What writes a weight behind this, through `.data`, has to call it again.
     """
     shards, gathers = [], []
+    one_rank.reduce_in_place(model)
     for layer, weight in _find_sharded(model):
         if weight._local_tensor._known.gather is not None:
             gathers.append(weight._local_tensor._known.gather)
