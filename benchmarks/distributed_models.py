@@ -71,11 +71,11 @@ class Layer(nn.Module):
 
     def forward(self, x, y, angles):
         x, y = self.add_norm(x, y, self.before.weight)
-        y = y if self.cut is None else self.cut.gather(y)
+        y = y if self.cut is None else self.cut.gather(y, self.q)
         y = self.o(self.attend(self.q(y), self.k(y), self.v(y), angles))
         y = y if self.cut is None else self.cut.wait(y)
         x, y = self.add_norm(x, y, self.between.weight)
-        y = y if self.cut is None else self.cut.gather(y)
+        y = y if self.cut is None else self.cut.gather(y, self.up)
         y = self.down(self.multiply(self.gate(y), self.up(y)))
         return x, y if self.cut is None else self.cut.wait(y)
 

@@ -6,25 +6,10 @@ of what saw a part alone are added up behind a backward, as Megatron does it.
 
 import torch
 import torch.distributed as dist
-from torch.distributed.tensor import Shard
+from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 import fp8.torch
-
-class _Gather(torch.autograd.Function):
-    """The whole sequence; the gradient is a sum over ranks, of which each has its part."""
-
-    @staticmethod
-    def forward(ctx, x, cut):
-        ctx.cut = cut
-        return cut.join(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        whole = torch.cat(gradient.chunk(ctx.cut.count, 1))
-        part = whole.new_empty((gradient.shape[0], gradient.shape[1] // ctx.cut.count, gradient.shape[2]))
-        dist.reduce_scatter_tensor(part, whole, group=ctx.cut.mesh.get_group())
-        return part, None
 
 
 class _Take(torch.autograd.Function):
@@ -59,7 +44,7 @@ class Cut:
     """`is_sequence` also cuts what is between products, along the sequence; `codes` then gathers it as codes."""
 
     def __init__(self, model, mesh, library, is_sequence, codes):
-        self.mesh, self.is_sequence, self.codes = mesh, is_sequence, codes
+        self.mesh, self.library, self.is_sequence, self.codes = mesh, library, is_sequence, codes
         self.rank, self.count = mesh.get_local_rank(), mesh.size()
         columns, rows = ColwiseParallel, RowwiseParallel
         if library == "torchao":
@@ -94,11 +79,19 @@ class Cut:
             return y
         return _Take.apply(y, self)
 
-    def gather(self, y):
-        """The whole sequence, once for all layers that take it; with codes these gather it."""
-        if not self.is_sequence or self.codes:
+    def gather(self, y, layer):
+        """The whole sequence, once for all layers that take it: their gradients are parts of a sum, which ranks add up
+        once. Styles of ours gather for themselves."""
+        if self.codes:
             return y
-        return _Gather.apply(y, self)
+        y = DTensor.from_local(y, self.mesh, [Shard(1) if self.is_sequence else Replicate()], run_check=False)
+        if self.library == "torchao":
+            # What its PrepareFloat8ModuleInput does.
+            from torchao.float8.config import e4m3_dtype
+            from torchao.float8.float8_scaling_utils import hp_tensor_to_float8_dynamic
+            from torchao.float8.float8_training_tensor import GemmInputRole
+            y = hp_tensor_to_float8_dynamic(y, e4m3_dtype, layer.linear_mm_config, gemm_input_role=GemmInputRole.INPUT)
+        return y.redistribute(placements=[Replicate()]) if self.is_sequence else y
 
     def wait(self, y):
         return y if torch.compiler.is_compiling() or self.codes else _Wait.apply(y)
