@@ -14,7 +14,12 @@ import numpy as np
 from products import check_target, choose, config, run_each, tensor
 
 SWAPPED = {"swap_ab": "true", "store": "direct", "group": 1}
-CONFIGS = [config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1, lifters=2, **SWAPPED),
+# Those who multiply decode, too.
+REGISTERS = SWAPPED | {"lifters": 0}
+CONFIGS = [config(16, 64, 4, consumers=1, **REGISTERS), config(8, 128, 3, **REGISTERS), config(64, 192, 4, consumers=3, **REGISTERS),
+           config(24, 256, 3, **REGISTERS), config(16, 64, 4, consumers=1, split_k=2, **REGISTERS),
+           config(72, 128, 2, **REGISTERS), config(16, 64, 4, consumers=1, cluster_n=2, **REGISTERS), config(40, 128, 3, cluster_m=2, **REGISTERS),
+           config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1, lifters=2, **SWAPPED),
            config(64, 128, 3, **SWAPPED), config(24, 192, 3, consumers=3, **SWAPPED), config(32, 256, 3, **SWAPPED),
            config(16, 64, 4, consumers=1, split_k=2, **SWAPPED), config(16, 64, 4, consumers=1, cluster_n=2, **SWAPPED),
            config(16, 64, 4, consumers=1, cluster_m=2, lift_warps=1, **SWAPPED), config(64, 64, 4, consumers=1, pending=1),

@@ -38,7 +38,7 @@ OperandTile OperandTile::getPacked(OperandTile lifted, Lifting lifting) {
   packed.sharing = packing.getCodes();
   packed.rowBytes = packing.getBytesOf(kRowBytes / lifted.elementBytes);
   packed.bytes = packing.getBytesOf(lifted.bytes / lifted.elementBytes);
-  packed.swizzle = 16;
+  packed.swizzle = packed.rowBytes;
   return packed;
 }
 

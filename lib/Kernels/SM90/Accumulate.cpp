@@ -31,6 +31,8 @@ Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice)
 SmallVector<SmallVector<Value>>
 Accumulator::accumulate(const Tile &tile, RingPosition &position,
                         llvm::function_ref<void()> issued) {
+  if (layout.liftsInRegisters())
+    return accumulateLifted(tile, position, issued);
   if (spec.accumulate == Accumulate::Fast)
     return accumulateFast(tile, position, issued);
   bool swapped = config.getSwapAb();

@@ -46,6 +46,10 @@ private:
   SmallVector<SmallVector<Value>>
   accumulateFast(const Tile &tile, RingPosition &position,
                  llvm::function_ref<void()> issued);
+  /// The same where B is lifted in registers (AccumulateLifted.cpp).
+  SmallVector<SmallVector<Value>>
+  accumulateLifted(const Tile &tile, RingPosition &position,
+                   llvm::function_ref<void()> issued);
   SmallVector<Value> beginPromoted(RingPosition at);
   SmallVector<SmallVector<Value>> accumulatePromoted(const Tile &tile,
                                                      RingPosition &position);

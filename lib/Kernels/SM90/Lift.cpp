@@ -12,9 +12,10 @@
 // by the codes themselves: two byte permutations for eight. Two more bring the
 // signs to where they belong.
 //
-// A warp takes 8 rows at a time: 512 bytes in a row, and in the 128-byte
-// swizzle 8 of its lanes write to all banks. Warps that do not share a stage
-// take turns, so that one waits for a barrier while others lift.
+// A warp takes 8 rows at a time: 512 bytes in a row, swizzled by as many bytes
+// as a row has, and in the 128-byte swizzle 8 of its lanes write to all banks.
+// Warps that do not share a stage take turns, so that one waits for a barrier
+// while others lift.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,6 +88,8 @@ private:
   /// Where lifted rows begin, and bytes to those of the next stage.
   int64_t offset, stride;
   Value warp;
+  /// Where in a unit the lane's codes are.
+  Value codes;
   /// Where in a unit the lane writes its 16 bytes, twice.
   std::array<Value, 2> places;
 };
@@ -99,6 +102,8 @@ Lifter::Lifter(const MatmulContext &kernel, Value warp)
   stride = (swapped ? kernel.layout.rows : kernel.layout.cols).getBytes();
   if (kernel.hasLiftFactorWarp())
     bytes.emplace(kernel);
+  codes = layout.packed.getSwizzled(
+      b, b.mul(kernel.lane, kUnit * layout.packed.getRowBytes() / 32));
   Value row = b.shiftRight(kernel.lane, 2);
   Value chunk = b.mul(b.bitAnd(kernel.lane, 3), 2);
   for (int64_t half = 0; half < 2; ++half)
@@ -109,14 +114,14 @@ Lifter::Lifter(const MatmulContext &kernel, Value warp)
 Lifter::Unit Lifter::load(Value number, Value stage, Value k) {
   int64_t codeBytes = kUnit * layout.packed.getRowBytes();
   int64_t ofLane = codeBytes / 32;
-  Value codes =
+  Value place =
       b.add(b.add(b.mul(stage, layout.codeStride), b.mul(number, codeBytes)),
-            b.add(b.mul(kernel.lane, ofLane), layout.offsetCodes));
+            b.add(codes, layout.offsetCodes));
   Value exponent = b.add(
       b.add(b.mul(stage, layout.exponentStride), b.mul(number, kUnit * 4)),
       b.add(bytes ? bytes->getPlace(k) : kernel.lane, layout.offsetExponents));
   Unit unit;
-  unit.codes = b.load(b.offset(kernel.shared, codes),
+  unit.codes = b.load(b.offset(kernel.shared, place),
                       VectorType::get({ofLane / 4}, b.getI32Type()));
   unit.exponent = arith::ExtUIOp::create(
       b, b.getI32Type(),

@@ -164,7 +164,7 @@ Value ByteLifter::permute(Value low, Value high, int64_t selector) {
                                  NVVM::PermuteMode::DEFAULT);
 }
 
-Value ByteLifter::multiply(Value lhs, Value rhs) {
+Value ByteLifter::multiply(KernelBuilder &b, Value lhs, Value rhs) {
   auto pair = VectorType::get({2}, b.getBF16Type());
   auto cast = [&](Value value) {
     return LLVM::BitcastOp::create(b, pair, value);
@@ -182,6 +182,11 @@ Value ByteLifter::getPlace(Value k) {
   return b.add(b.add(row, half), b.mul(b.bitAnd(k, 1), 2));
 }
 
+Value ByteLifter::loadFactor(Value byte) {
+  Value entry = b.add(b.mul(byte, 4), layout.offsetTable);
+  return b.load(b.offset(kernel.shared, entry), b.getI32Type());
+}
+
 /// The bytes of a word, of which none is NaN if the highest bits are 0.
 static Value findNaN(KernelBuilder &b, Value codes) {
   Value sum = b.add(b.bitAnd(codes, 0x7f7f7f7f), 0x01010101);
@@ -197,7 +202,7 @@ SmallVector<Value> ByteLifter::liftE4M3(Value codes, Value factor,
     Value magnitudes = b.bitAnd(b.shiftRight(wide, 4), twice(0x07f0));
     Value bits = arith::OrIOp::create(b, magnitudes,
                                       b.bitAnd(wide, int64_t(twice(0x8000))));
-    Value word = multiply(multiply(bits, b.i32(twice(kTo120))), factor);
+    Value word = multiply(b, multiply(b, bits, b.i32(twice(kTo120))), factor);
     if (withNaN) {
       // The highest bit of a byte, in all bits of a half word.
       Value mask =
@@ -209,7 +214,8 @@ SmallVector<Value> ByteLifter::liftE4M3(Value codes, Value factor,
   return words;
 }
 
-SmallVector<Value> ByteLifter::liftE2M1(Value codes, Value factor) {
+SmallVector<Value> ByteLifter::liftE2M1(Value codes,
+                                        std::array<Value, 2> factors) {
   // Upper and lower bytes of 0, 0.5, 1, 1.5, and of 2, 3, 4, 6.
   Value upper[] = {b.i32(0x3f3f3f00), b.i32(0x40404040)};
   Value lower[] = {b.i32(int64_t(0xc0800000)), b.i32(int64_t(0xc0804000))};
@@ -228,7 +234,7 @@ SmallVector<Value> ByteLifter::liftE2M1(Value codes, Value factor) {
                                       b.bitAnd(signs, int64_t(0x80808080)));
     Value low = select(lower);
     for (int64_t selector : {0x5140, 0x7362})
-      words.push_back(multiply(permute(low, high, selector), factor));
+      words.push_back(multiply(b, permute(low, high, selector), factors[half]));
   }
   return words;
 }
@@ -236,8 +242,7 @@ SmallVector<Value> ByteLifter::liftE2M1(Value codes, Value factor) {
 void ByteLifter::lift(Value codes, Value factor, Value place,
                       ArrayRef<Value> places) {
   Type i32 = b.getI32Type();
-  Value entry = b.add(b.mul(factor, 4), layout.offsetTable);
-  Value multiplier = b.load(b.offset(kernel.shared, entry), i32);
+  Value multiplier = loadFactor(factor);
   SmallVector<Value> words;
   for (int64_t i = 0, e = cast<VectorType>(codes.getType()).getNumElements();
        i < e; ++i)
@@ -246,8 +251,9 @@ void ByteLifter::lift(Value codes, Value factor, Value place,
   auto write = [&](bool withNaN) {
     SmallVector<Value> lifted;
     for (Value word : words)
-      llvm::append_range(lifted, isE4M3 ? liftE4M3(word, multiplier, withNaN)
-                                        : liftE2M1(word, multiplier));
+      llvm::append_range(lifted,
+                         isE4M3 ? liftE4M3(word, multiplier, withNaN)
+                                : liftE2M1(word, {multiplier, multiplier}));
     auto vector = VectorType::get({4}, i32);
     for (int64_t half = 0; half < 2; ++half) {
       Value chunk = LLVM::UndefOp::create(b, vector);

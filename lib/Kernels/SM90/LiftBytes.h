@@ -36,12 +36,17 @@ public:
   /// memory.
   void lift(Value codes, Value factor, Value place, ArrayRef<Value> places);
 
+  /// The bf16 of a factor, twice.
+  Value loadFactor(Value byte);
+  /// The words of bf16 that a word of E2M1 becomes, of which either half has a
+  /// factor.
+  SmallVector<Value> liftE2M1(Value codes, std::array<Value, 2> factors);
+  /// Two bf16 times two others, each rounded.
+  static Value multiply(KernelBuilder &b, Value lhs, Value rhs);
+
 private:
   /// The words of bf16 that a word of codes becomes.
   SmallVector<Value> liftE4M3(Value codes, Value factor, bool withNaN);
-  SmallVector<Value> liftE2M1(Value codes, Value factor);
-  /// Two bf16 times two others, each rounded.
-  Value multiply(Value lhs, Value rhs);
   Value permute(Value low, Value high, int64_t selector);
 
   const MatmulContext &kernel;

@@ -18,6 +18,8 @@
 // Weights that are packed in memory go through warpgroups between the two:
 //
 //   lifter:    for tile: for k: wait packed -> E4M3, or bf16, of B -> full
+//
+// Or consumers make bf16 of them, in the registers that wgmma takes A from.
 
 #include "../Matmul/MatmulFunction.h"
 #include "Consumer.h"
@@ -39,6 +41,7 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasFactorWarp() ? 32 : 0) +
+              (kernel.hasLiftFactorWarp() && !packed ? 32 : 0) +
               (packed ? kernel.layout.lift->sharing : 0),
           /*emptyArrivals=*/kernel.config.getSharers() * 4);
       if (packed)
@@ -47,7 +50,7 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
             /*emptyArrivals=*/1);
     });
   });
-  if (packed)
+  if (kernel.layout.lift)
     buildLiftTable(kernel);
   kernel.synchronize();
   beginDependentLaunch(b, target.getMultiprocessors());
@@ -78,7 +81,7 @@ static void buildProducers(const MatmulContext &kernel,
                [&] { buildScaleProducer(kernel, scheduler, ring); });
     if (kernel.hasLiftFactorWarp())
       b.ifThen(b.equal(kernel.warp, producerWarp + 1), [&] {
-        buildLiftFactorProducer(kernel, scheduler, ring, *packed);
+        buildLiftFactorProducer(kernel, scheduler, ring, packed.value_or(ring));
       });
   };
   if (!packed)
@@ -106,7 +109,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
             cluster);
   // Its stages are given back with those of the other.
   std::optional<Ring> packed;
-  if (layout.lift)
+  if (layout.lift && !layout.liftsInRegisters())
     packed.emplace(b, kernel.shared, layout.lift->offsetBarriers,
                    config.getStages(), Ring::Cluster{1, 1, Value(), Value()});
   buildBarriers(kernel, target, ring, packed);

@@ -244,7 +244,12 @@ void MatmulConfigs::addStaged(TileConfig config,
   size_t count = !spec.b.isLifted()      ? 1
                  : config.consumers == 3 ? 2
                                          : std::size(kLifters);
-  for (auto [lifters, liftWarps] : ArrayRef(kLifters).take_front(count)) {
+  SmallVector<std::pair<int64_t, int64_t>> ways(
+      ArrayRef(kLifters).take_front(count));
+  // Consumers may make bf16 themselves of what the tensor core has in 64s.
+  if (hasByteFactors(spec.b.lifting) && config.swapped)
+    ways.emplace_back(0, 4);
+  for (auto [lifters, liftWarps] : ways) {
     config.lifters = lifters;
     config.liftWarps = liftWarps;
     config.staging = 2;
@@ -279,8 +284,9 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
       used += config.consumers * staging * 64 * kRowBytes;
     if (spec.isMicroscaled())
       used += config.consumers * kFactorBufferBytes;
-    int64_t stageBytes = (config.rows + config.cols) * kRowBytes +
-                         getFactorBytes(spec, config) + 16;
+    int64_t inStage = (config.lifters ? config.rows : 0) + config.cols;
+    int64_t stageBytes =
+        inStage * kRowBytes + getFactorBytes(spec, config) + 16;
     if (spec.b.isLifted()) {
       used += LiftLayout::getTableBytes(spec.b.lifting);
       stageBytes += LiftLayout::getStageBytes(
@@ -312,7 +318,7 @@ GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
   bool isBulk = !config.swapped && storesInBulk;
   // A single warpgroup has the next block under way before it waits for the
   // last; where several share a tile, the others keep the tensor core busy.
-  bool isPending = spec.accumulate == Accumulate::Fast &&
+  bool isPending = spec.accumulate == Accumulate::Fast && config.lifters > 0 &&
                    config.getSharers() == 1 && config.splitK == 1 &&
                    spec.getGrouping() != Grouping::K;
   return GemmConfigAttr::get(

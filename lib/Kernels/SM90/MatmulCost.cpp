@@ -147,8 +147,9 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
                                          : c.getCooperativeShare();
   double multiply =
       rows * std::max(cols, 16.0) * kRowBytes / target.getMmaRate() / share;
-  // Both operands come from shared memory, for each 64 rows.
-  double read = rows / 64 * (64 + cols);
+  // Both operands come from shared memory, for each 64 rows, but what is lifted
+  // in registers.
+  double read = rows / 64 * ((config.lifters ? 64 : 0) + cols);
   double clocks =
       combine({multiply, read, c.getSubtile() * config.getSubtiles()});
   if (spec.isMicroscaled()) {
@@ -282,6 +283,10 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
 
 double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
   double rows = config.swapped ? config.rows : config.cols;
+  // Consumers that lift for themselves do so while others multiply.
+  if (config.lifters == 0)
+    return combine({rows * model.getLiftRegisters(),
+                    model.getLiftRegistersLatency() * config.getSubtiles()});
   // Shared memory, and who issues, bound what all warps lift.
   double all = rows * model.getLift() * getLiftWork(spec.b.lifting);
   // Warps that have other stages wait at other times.

@@ -139,6 +139,9 @@ bool sm90::canOverlapPromotion(const MatmulSpec &spec,
                  36;
 }
 
+/// Words of a subtile's K block in a thread that lifts them itself.
+static constexpr int64_t kFragmentWords = 16;
+
 /// The accumulator registers of one consumer thread: f32 sums of all subtiles
 /// and, with promotion, one more subtile that the tensor core writes to.
 static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
@@ -152,6 +155,9 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
   if (spec.isMicroscaled())
     accumulators += subtile * (getNumProductSets(config.getCols()) - 1) +
                     config.getCols() / 2 + 4;
+  // Words of a K block that is multiplied, and of the next one.
+  if (spec.b.isLifted() && config.getLifters() == 0)
+    accumulators += 2 * kFragmentWords * config.getSubtiles();
   // Factors of columns live through all subtiles of a k-block.
   if (cols.scale == ScaleBlock::Row128)
     accumulators += config.getCols() / 4;
@@ -317,6 +323,15 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
                 config);
   if (!layout.lift && (config.getLifters() > 1 || config.getLiftWarps() != 4))
     return fail("expected packed weights with lifters, but got {0}", config);
+  if (config.getLifters() == 0 &&
+      (!layout.lift || !hasByteFactors(spec.b.lifting)))
+    return fail("expected codes with factors of a byte without lifters, but "
+                "got {0}",
+                config);
+  if (config.getLifters() == 0 && config.getSplitK() > 1 &&
+      (ShapedType::isDynamic(spec.k) ||
+       config.getSplitK() > spec.k / layout.rows.getBlockK()))
+    return fail("expected each part of K to have some, but got {0}", config);
   // A warp that left out a round of a stage would take the next one for it.
   if (layout.lift && config.getStages() % layout.lift->getTurns() != 0)
     return fail("expected each stage to be lifted by the same warps in every "
@@ -427,7 +442,9 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
 void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   int64_t stages = config.getStages();
   offsetRows = 0;
-  offsetCols = offsetRows + stages * rows.getBytes();
+  offsetCols = offsetRows;
+  if (!liftsInRegisters())
+    offsetCols += stages * rows.getBytes();
   offsetStaging = offsetCols + stages * cols.getBytes();
   offsetRowScales = offsetStaging;
   if (storeBytes)

@@ -27,7 +27,7 @@ struct TileConfig {
   int64_t lifters = 1, liftWarps = 4;
 
   /// Stages that are lifted at the same time, if any are.
-  int64_t getTurns() const { return 4 * lifters / liftWarps; }
+  int64_t getTurns() const { return lifters ? 4 * lifters / liftWarps : 1; }
 
   static TileConfig get(GemmConfigAttr config);
 
@@ -70,7 +70,7 @@ struct LiftLayout {
   int64_t warps = 0, sharing = 1, registers = 0;
 
   /// Stages that are lifted at the same time.
-  int64_t getTurns() const { return warps / sharing; }
+  int64_t getTurns() const { return warps ? warps / sharing : 1; }
 };
 
 /// Where a matmul kernel keeps what in shared memory. Offsets are in bytes; the
@@ -84,6 +84,8 @@ struct MatmulLayout {
   OperandTile rows, cols, colsPart;
   /// What there is more for weights that are packed.
   std::optional<LiftLayout> lift;
+  /// Whether those who multiply lift them, in registers.
+  bool liftsInRegisters() const { return lift && lift->warps == 0; }
   /// Factors of a stage; those of columns, of a pair both halves'.
   int64_t rowScales = 0, colScales = 0;
   /// Whether bulk copies bring them, and bytes from one stage to the next.

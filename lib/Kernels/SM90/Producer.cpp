@@ -166,9 +166,11 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
   int64_t bytesOfFactors = (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
                            (layout.colScalesInBulk ? 4 * layout.colScales : 0);
   int64_t bytesOfOperands = layout.rows.getBytes() + layout.cols.getBytes();
-  if (packed)
+  if (layout.lift)
     bytesOfOperands =
         (kernel.config.getSwapAb() ? layout.cols : layout.rows).getBytes();
+  if (layout.liftsInRegisters())
+    bytesOfFactors += layout.lift->codeStride;
   int64_t bytesOfPacked = packed ? layout.lift->codeStride : 0;
   if (packed && !kernel.hasLiftFactorWarp())
     bytesOfPacked += 4 * layout.lift->extent;
@@ -179,7 +181,7 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
            SmallVector<SharedOperand> operands = getOperands(kernel, tile);
            Value bytesInBounds = b.i32(bytesOfFactors);
            for (const SharedOperand &operand : operands)
-             if (!packed || operand.tile != &layout.lift->packed)
+             if (!layout.lift || operand.tile != &layout.lift->packed)
                bytesInBounds =
                    b.add(bytesInBounds, operand.end
                                             ? getBytesInBounds(b, operand)

@@ -44,17 +44,17 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
   // gemm_c3, first: the others divide by these.
-  if (failed(
-          checkRanges(emitError, {{"stages", stages, 2, 16},
-                                  {"consumers", consumers, 1, 3},
-                                  {"group", group, 1, 64},
-                                  {"split_k", splitK, 1, 64},
-                                  {"cluster_m", clusterM, 1, 4},
-                                  {"cluster_n", clusterN, 1, 4},
-                                  {"staging", staging, 1, kMaxStaging},
-                                  {"pending", pending, 0, 1},
-                                  {"lifters", lifters, 1, 2},
-                                  {"lift_warps", liftWarps, 1, 4 * lifters}})))
+  if (failed(checkRanges(emitError, {{"stages", stages, 2, 16},
+                                     {"consumers", consumers, 1, 3},
+                                     {"group", group, 1, 64},
+                                     {"split_k", splitK, 1, 64},
+                                     {"cluster_m", clusterM, 1, 4},
+                                     {"cluster_n", clusterN, 1, 4},
+                                     {"staging", staging, 1, kMaxStaging},
+                                     {"pending", pending, 0, 1},
+                                     {"lifters", lifters, 0, 2},
+                                     {"lift_warps", liftWarps, lifters ? 1 : 4,
+                                      4 * std::max<int64_t>(lifters, 1)}})))
     return failure();
   if (!llvm::isPowerOf2_64(liftWarps))
     return emitError() << "expected lift_warps to be 1, 2, 4 or 8, but got "
@@ -81,6 +81,8 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
   if (swapAB && store != GemmStore::Direct)
     return emitError() << "expected store = direct with swap_ab, but got "
                        << stringifyGemmStore(store);
+  if (lifters == 0 && !swapAB)
+    return emitError() << "expected swap_ab with lifters of 0";
   // gemm_c6
   if (!llvm::isPowerOf2_64(clusterM) || !llvm::isPowerOf2_64(clusterN) ||
       clusterM * clusterN > 8)
@@ -123,6 +125,8 @@ std::string GemmConfigAttr::getLabel() const {
     os << "_overlap";
   if (getEpilogue() == GemmEpilogue::Looped)
     os << "_loop";
+  if (getLifters() == 0)
+    os << "_registers";
   os << "_g" << getGroup();
   return label;
 }

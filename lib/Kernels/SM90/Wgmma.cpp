@@ -9,6 +9,7 @@
 #include "Wgmma.h"
 #include "../Blocks/Hazards.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -59,11 +60,20 @@ Value Wgmma::getZeros(KernelBuilder &b) {
   return LLVM::ZeroOp::create(b, accumulatorType);
 }
 
-SmallVector<Value> Wgmma::getRegisters(KernelBuilder &b, Value accumulator) {
+SmallVector<Value> Wgmma::getRegisters(KernelBuilder &b,
+                                       Value accumulator) const {
   SmallVector<Value> registers;
   for (int64_t i = 0; i < getNumRegisters(); ++i)
     registers.push_back(LLVM::ExtractValueOp::create(b, accumulator, i));
   return registers;
+}
+
+Value Wgmma::getAccumulator(KernelBuilder &b, ArrayRef<Value> registers) const {
+  Value accumulator = LLVM::UndefOp::create(b, accumulatorType);
+  for (auto [i, value] : llvm::enumerate(registers))
+    accumulator =
+        LLVM::InsertValueOp::create(b, accumulator, value, int64_t(i));
+  return accumulator;
 }
 
 Value Wgmma::getDescriptor(KernelBuilder &b, const OperandTile &tile,
@@ -113,6 +123,21 @@ Value Wgmma::multiply(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
   return accumulator;
 }
 
+Value Wgmma::multiplyFragments(KernelBuilder &b, ArrayRef<Value> words,
+                               Value bDescriptor, Value accumulator,
+                               Value accumulates) const {
+  WgmmaInstruction instruction{cols, aTile.getElementType(),
+                               bTile.getElementType(), /*transposedA=*/false,
+                               bTile.isTransposed()};
+  for (int64_t step = 0; !words.empty(); ++step, words = words.drop_front(4)) {
+    Value low = advance(b, bDescriptor, step * bTile.getStepBytes());
+    accumulator =
+        instruction.multiply(b, words.take_front(4), complete(b, bTile, low),
+                             accumulator, step == 0 ? accumulates : b.i32(1));
+  }
+  return accumulator;
+}
+
 //===----------------------------------------------------------------------===//
 // One instruction
 //===----------------------------------------------------------------------===//
@@ -140,11 +165,18 @@ Value WgmmaInstruction::multiply(KernelBuilder &b, Value aDescriptor,
 Value WgmmaInstruction::multiply(KernelBuilder &b, ArrayRef<Value> aFragment,
                                  Value bDescriptor, Value accumulator,
                                  bool overwrite) const {
-  int64_t registers = cols / 2;
+  return multiply(b, aFragment, bDescriptor, accumulator,
+                  b.i32(overwrite ? 0 : 1));
+}
+
+Value WgmmaInstruction::multiply(KernelBuilder &b, ArrayRef<Value> aFragment,
+                                 Value bDescriptor, Value accumulator,
+                                 Value accumulates) const {
+  int64_t registers = cols / 2, words = aFragment.size();
   std::string code, constraints;
   llvm::raw_string_ostream text(code), ties(constraints);
-  text << "{\n.reg .pred p;\nsetp.ne.b32 p, " << !overwrite << ", 0;\n"
-       << "wgmma.mma_async.sync.aligned.m64n" << cols << 'k' << getK()
+  text << "{\n.reg .pred p;\nsetp.ne.b32 p, $" << 2 * registers + words + 1
+       << ", 0;\nwgmma.mma_async.sync.aligned.m64n" << cols << 'k' << getK()
        << ".f32." << stringifyWGMMATypes(getWgmmaType(aType)) << '.'
        << stringifyWGMMATypes(getWgmmaType(bType)) << " {";
   // "=f,...,0,...,r,r,r,r,l": accumulators are read and written.
@@ -162,13 +194,13 @@ Value WgmmaInstruction::multiply(KernelBuilder &b, ArrayRef<Value> aFragment,
     ties << ",r";
     inputs.push_back(word);
   }
-  text << "}, $" << 2 * registers + static_cast<int64_t>(aFragment.size())
-       << ", p, 1, 1";
+  text << "}, $" << 2 * registers + words << ", p, 1, 1";
   if (aType.getIntOrFloatBitWidth() == 16)
     text << ", " << transposedB;
   text << ";\n}";
-  ties << ",l";
-  inputs.push_back(bDescriptor);
+  // What is known is in the text.
+  ties << ",l," << (matchPattern(accumulates, m_Constant()) ? 'n' : 'r');
+  inputs.append({bDescriptor, accumulates});
   return LLVM::InlineAsmOp::create(
              b, accumulator.getType(), inputs, code, constraints,
              /*has_side_effects=*/true, /*is_align_stack=*/false,

@@ -30,7 +30,9 @@ public:
   int64_t getNumRegisters() const { return cols / 2; }
   Value getUndefined(KernelBuilder &b);
   Value getZeros(KernelBuilder &b);
-  SmallVector<Value> getRegisters(KernelBuilder &b, Value accumulator);
+  SmallVector<Value> getRegisters(KernelBuilder &b, Value accumulator) const;
+  /// The accumulator of these registers.
+  Value getAccumulator(KernelBuilder &b, ArrayRef<Value> registers) const;
 
   /// The low word of the descriptor of the matrix that lies at byte `address`
   /// (i32) of shared memory as `tile` says.
@@ -47,6 +49,11 @@ public:
   /// One instruction of those, the `step`-th.
   Value multiplyStep(KernelBuilder &b, Value aDescriptor, Value bDescriptor,
                      Value accumulator, int64_t step, bool overwrite);
+  /// Multiplies one K block whose A is in registers, four words an instruction.
+  /// Ignores what the accumulator held where `accumulates` (i32) is 0.
+  Value multiplyFragments(KernelBuilder &b, ArrayRef<Value> words,
+                          Value bDescriptor, Value accumulator,
+                          Value accumulates) const;
   int64_t getNumSteps() const {
     return aTile.getBlockK() / aTile.getInstructionK();
   }
@@ -77,6 +84,9 @@ struct WgmmaInstruction {
   /// instruction of the NVVM dialect takes it so.
   Value multiply(KernelBuilder &b, ArrayRef<Value> aFragment, Value bDescriptor,
                  Value accumulator, bool overwrite) const;
+  /// The same, which overwrites where `accumulates` (i32) is 0.
+  Value multiply(KernelBuilder &b, ArrayRef<Value> aFragment, Value bDescriptor,
+                 Value accumulator, Value accumulates) const;
 };
 
 /// Waits until at most `pending` groups of wgmma are in flight, and makes

@@ -145,8 +145,18 @@
 
 // -----
 
-// expected-error @+1 {{expected lifters to be in 1..2, but got 3}}
+// expected-error @+1 {{expected lifters to be in 0..2, but got 3}}
 "test.c3_lifters"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, lifters = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected swap_ab with lifters of 0}}
+"test.c5_lifters"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, lifters = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected lift_warps to be in 4..4, but got 2}}
+"test.c3_no_lifters"() {a = #fp8_sm90.gemm<tile_m = 8, tile_n = 128, stages = 4, swap_ab = true, store = direct, lifters = 0, lift_warps = 2>} : () -> ()
 
 // -----
 

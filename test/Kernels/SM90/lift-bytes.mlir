@@ -47,6 +47,40 @@ func.func @nvfp4(%a: tensor<8x256xbf16>, %c: tensor<64x256xf4E2M1FN>, %f: tensor
 
 // -----
 
+// Without lifters those who multiply make bf16 of codes, in the registers that
+// wgmma takes A from. Nothing is written to shared memory but factors' bf16.
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @registers(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lifters = 0>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_bf16_mxfp8_bf16_nt_8x64_s2c1_swap_registers
+// CHECK-NOT: vector<4xi32>
+// CHECK:     nvvm.convert.f8x2.to.f16x2
+// CHECK:     llvm.fmul {{.*}} : vector<2xbf16>
+// CHECK-NOT: nvvm.wgmma.mma_async
+// CHECK:     llvm.inline_asm {{.*}}wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16
+// CHECK:     llvm.inline_asm {{.*}}wgmma.wait_group
+
+// -----
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @parts(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  // expected-error @below {{expected each part of K to have some}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, split_k = 5, swap_ab = true, store = direct, lifters = 0>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// -----
+
 // A word of factors is for 128 of K.
 
 !w = !fp8.scaled<64x288xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>

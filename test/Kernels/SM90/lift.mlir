@@ -81,3 +81,19 @@ func.func @none(%a: !x, %b: !w) -> tensor<8x64xbf16> {
     : !x, !w -> tensor<8x64xbf16>
   return %0 : tensor<8x64xbf16>
 }
+
+// -----
+
+// Nobody lifts E4M3 in registers.
+
+!x = !fp8.scaled<8x256xf8E4M3FN, block = [1, *], scale = f32>
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, *], scale = f32>
+func.func @codes(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, %s: tensor<64x1xf32>) -> tensor<8x64xbf16> {
+  %l = fp8.lift %p, %e folded : tensor<64x256xf4E2M1FN>, tensor<2x64xi32> -> tensor<64x256xf8E4M3FN>
+  %b = fp8.assemble %l, %s : tensor<64x256xf8E4M3FN>, tensor<64x1xf32> -> !w
+  // expected-error @below {{expected codes with factors of a byte without lifters}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, lifters = 0>}
+    : !x, !w -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}

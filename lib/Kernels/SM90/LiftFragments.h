@@ -1,0 +1,51 @@
+//===- LiftFragments.h - Codes to what wgmma takes as A ---------*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM90_LIFTFRAGMENTS_H
+#define FP8_LIB_KERNELS_SM90_LIFTFRAGMENTS_H
+
+#include "LiftBytes.h"
+
+namespace mlir::fp8::sm90 {
+
+/// Makes bf16 of codes in the registers of those who multiply them: a thread
+/// has rows 16 w + l / 4 and + 8 of each 64, and of each 16 of K what an
+/// instruction wants of it.
+class FragmentLifter {
+public:
+  /// `slice` is the warpgroup's number among those that share a tile.
+  FragmentLifter(const MatmulContext &kernel, Value slice);
+
+  /// Words of a subtile of a stage: four for each instruction.
+  static constexpr int64_t kWords = 16;
+  /// Those of subtile `subtile`, of K block `k`.
+  SmallVector<Value> lift(Value stage, Value k, int64_t subtile);
+
+private:
+  /// A value for each of the two rows.
+  using Rows = std::array<Value, 2>;
+  /// Their words of factors, of K block `k`.
+  Rows loadFactors(Value place, Value k);
+  /// The bf16, twice, of factor `index` of the words.
+  Rows getFactors(const Rows &words, int64_t index);
+  SmallVector<Value> liftE4M3(Value place, const Rows &words);
+  SmallVector<Value> liftE2M1(Value place, const Rows &words);
+
+  const MatmulContext &kernel;
+  KernelBuilder &b;
+  const LiftLayout &layout;
+  ByteLifter bytes;
+  /// Where in the first stage the first codes and factors of the thread are.
+  Value codes, factors;
+  /// Which bytes of two words are this thread's, of E2M1.
+  Value selector;
+};
+
+} // namespace mlir::fp8::sm90
+
+#endif // FP8_LIB_KERNELS_SM90_LIFTFRAGMENTS_H
