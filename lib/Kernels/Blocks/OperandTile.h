@@ -34,7 +34,7 @@ Value swizzleBytes(KernelBuilder &b, Value linear, int64_t width);
 ///   each K.
 ///
 /// Codes that are lifted before tensor cores read them lie in rows of fewer
-/// bytes, which are not swizzled.
+/// bytes, and are swizzled by as many.
 class OperandTile {
 public:
   /// `extent` rows of an operand, a multiple of 8, that `blocks` of a cluster

@@ -138,7 +138,7 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     | `most_unrolled` | instructions of an epilogue beyond which subtiles share its code |
     | `many_of_element` | of an element, from which on they do if each is stored at once |
     | `lift`, `lift_latency` | clocks that a warp of each scheduler takes to lift a row of packed weights for 128 of K, and those that warps wait for each stage |
-    | `lift_registers`, `lift_registers_latency` | clocks that consumers take to lift a row of packed weights for a K block to bf16 in registers, and those that one of them takes at least |
+    | `lift_registers`, `lift_registers_of_e2m1`, `lift_registers_latency` | clocks that consumers take to lift a row of packed weights for a K block to bf16 in registers, of E4M3 and of E2M1, and those that one of them takes at least |
     | `scaled_block`, `scaled_addition`, `scaled_share` | clocks that a consumer takes for 128 of K with factors for each 32, beside its sums; those for each sum of a thread that is multiplied by its factors; and of both what each of several consumers takes from the others |
     | `fills` | whether copies bring zeros out of bounds in every block of K, as those of older kernels did; for fits to their times |
   }];
@@ -160,6 +160,7 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     Machine_Unmeasured<"Amount">:$lift,
     Machine_Unmeasured<"Amount">:$lift_latency,
     Machine_Unmeasured<"Amount">:$lift_registers,
+    Machine_Unmeasured<"Amount">:$lift_registers_of_e2m1,
     Machine_Unmeasured<"Amount">:$lift_registers_latency,
     Machine_Unmeasured<"Amount">:$scaled_block,
     Machine_Unmeasured<"Amount">:$scaled_addition,

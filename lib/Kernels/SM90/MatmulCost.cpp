@@ -64,6 +64,11 @@ static double getLiftWork(Lifting lifting) {
   return hasByteFactors(lifting) ? ofTen / 20 * 8 / 9 : 1;
 }
 
+/// The clocks of two that hide each other the more, the larger `power` is.
+static double joinClocks(double one, double other, double power) {
+  return std::pow(std::pow(one, power) + std::pow(other, power), 1 / power);
+}
+
 struct MatmulConfigs::Side {
   double extent, width;
   bool isTransposed, isNarrow, isMisaligned, cutsSectors;
@@ -284,9 +289,13 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
 double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
   double rows = config.swapped ? config.rows : config.cols;
   // Consumers that lift for themselves do so while others multiply.
-  if (config.lifters == 0)
-    return combine({rows * model.getLiftRegisters(),
-                    model.getLiftRegistersLatency() * config.getSubtiles()});
+  if (config.lifters == 0) {
+    double ofRow = spec.b.lifting == Lifting::MXFP8
+                       ? model.getLiftRegisters()
+                       : model.getLiftRegistersOfE2m1();
+    return combine(
+        {rows * ofRow, model.getLiftRegistersLatency() * config.getSubtiles()});
+  }
   // Shared memory, and who issues, bound what all warps lift.
   double all = rows * model.getLift() * getLiftWork(spec.b.lifting);
   // Warps that have other stages wait at other times.
@@ -308,8 +317,9 @@ double MatmulConfigs::getComputeClocks(const TileConfig &config,
                 (config.isPingPong() ? 0 : getCosts(spec, model).getDrain());
   if (spec.b.isLifted())
     // Both wait for the ports of shared memory, and for each other where the
-    // ring is short: one hides the other in part.
-    loop = std::hypot(loop, waves.kBlocks * getLiftClocks(config));
+    // ring is short: one hides the other in part, and in registers more of it.
+    loop = joinClocks(loop, waves.kBlocks * getLiftClocks(config),
+                      config.lifters ? 2 : 3);
   double consume = waves.count * (loop + epilogue) - epilogue;
   if (config.isPingPong())
     consume = waves.count *
