@@ -11,6 +11,7 @@ import unittest
 import peft
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import fp8
 import fp8.peft
@@ -61,6 +62,52 @@ def get_gradients(model):
     loss.backward()
     return loss.item(), torch.cat([value.grad.flatten() for name, value in model.named_parameters()
                                    if "lora_" in name])
+
+
+class Largest(TorchDispatchMode):
+    """How many elements the largest f32 tensor has that operations make, of those that are computed."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **kwargs or {})
+        for value in torch.utils._pytree.tree_leaves(result):
+            if isinstance(value, torch.Tensor) and value.dtype == torch.float32 and "randn" not in str(function):
+                self.elements = max(self.elements, value.numel())
+        return result
+
+
+def make_layer(dtype, by_peft=False, **options):
+    """A layer of 64 inputs and 32 outputs with an adapter that is not zero."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential()
+    model.add_module("q_proj", torch.nn.Linear(64, 32).to(dtype))
+    fp8.torch.quantize_for_inference(model)
+    model = peft.get_peft_model(model, fp8.peft.register(
+        peft.LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj"], **options), by_peft))
+    layer = model.get_base_model().q_proj
+    fill(layer)
+    return layer
+
+
+def make_input(dtype):
+    generator = torch.Generator().manual_seed(5)
+    return torch.randn(3, 16, 64, generator=generator).to(dtype).requires_grad_()
+
+
+def run_layer(layer, dtype):
+    """The result of a layer and gradients of what it takes and of the adapter."""
+    torch.manual_seed(7)  # For dropout.
+    x = make_input(dtype)
+    y = layer(x)
+    values = [value for name, value in layer.named_parameters() if ".default." in name]
+    return [y, *torch.autograd.grad(y, [x, *values], make_input(dtype)[..., :32].detach())]
+
+
+def compare(case, found, expected, tolerance):
+    for value, wanted in zip(found, expected, strict=True):
+        case.assertEqual((value.dtype, value.shape), (wanted.dtype, wanted.shape))
+        case.assertLess(((value.float() - wanted.float()).norm() / wanted.float().norm()).item(), tolerance)
 
 
 class LoRA(unittest.TestCase):
@@ -176,6 +223,43 @@ class LoRA(unittest.TestCase):
         again, gradients = get_gradients(model)
         self.assertEqual(again, loss)
         self.assertTrue(torch.equal(gradients, expected))
+
+    def test_adapters_are_computed_with_activations(self):
+        """Beside peft's own: the same in f32; in bf16 within its roundings, with no tensor of f32 as large as
+        activations, the same in graphs, with hooks on the base, and where two adapters are peft's."""
+        for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 0.02)):
+            for dropout in (0.0, 0.4):
+                with self.subTest(dtype, dropout=dropout):
+                    layer, theirs = (make_layer(dtype, by_peft, lora_dropout=dropout) for by_peft in (False, True))
+                    made = Largest()
+                    with made:
+                        found = run_layer(layer, dtype)
+                    if dtype == torch.bfloat16:
+                        self.assertLess(made.elements, 48 * 32)
+                    compare(self, found, run_layer(theirs, dtype), tolerance)
+                    layer.base_layer.register_forward_hook(lambda module, arguments, result: None)
+                    compare(self, run_layer(layer, dtype), found, tolerance)
+        layer = make_layer(torch.bfloat16)
+        found = run_layer(layer, torch.bfloat16)
+        compare(self, run_layer(torch.compile(layer, backend="aot_eager"), torch.bfloat16), found, 0.02)
+        layer.update_layer("other", 4, 8, config=peft.LoraConfig(r=4))
+        layer.set_adapter(["default", "other"])
+        compare(self, run_layer(layer, torch.bfloat16), found, 0.02)
+
+    def test_first_layers_and_autocast(self):
+        """Activations without a gradient, as embeddings have, and f32 that autocast makes bf16."""
+        layer, theirs = make_layer(torch.float32), make_layer(torch.float32, True)
+        for each in (layer, theirs):
+            each(make_input(torch.float32).detach()).sum().backward()
+        for name, value in layer.named_parameters():
+            self.assertEqual(value.grad is None, not value.requires_grad)
+        self.assertLess((layer.lora_B["default"].weight.grad - theirs.lora_B["default"].weight.grad).norm(), 1e-4)
+        with torch.autocast("cpu", torch.bfloat16):
+            y = layer(make_input(torch.float32))
+        self.assertEqual(y.dtype, torch.bfloat16)
+        with self.assertRaisesRegex(fp8.UnsupportedError, "no second derivative"):
+            torch.autograd.grad(layer(make_input(torch.float32)).sum(), layer.lora_A["default"].weight,
+                                create_graph=True)
 
     def test_refused(self):
         for options, text in (({"use_dora": True}, "DoRA"), ({"init_lora_weights": "pissa"}, "'pissa'")):

@@ -288,7 +288,8 @@ _gradient = operations.define(
     _infer_gradient)
 
 
-def _check_first():
+def check_first():
+    """Raises UnsupportedError where a second derivative is wanted."""
     if torch.is_grad_enabled():
         raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
                                "has no second derivative")
@@ -305,7 +306,7 @@ class _Frozen(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
-        _check_first()
+        check_first()
         return differentiate(make_dense(dy), ctx.tensors, ctx.scheme), None
 
 
