@@ -4,8 +4,8 @@ transformers' generate, for layers of Llama 3 8B of random weights.
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
 compiles its forward; ways with "-fused" by the backend "fp8", all others by Inductor, those with
 "-sdpa" with PyTorch's attention in decoding, and those with "-attention" with
-attn_implementation="fp8". "-compiled" is torch.compile of the forward with sizes that change, by
-Inductor for bf16 and by "fp8" for others, for caches that are not static, and prompts.
+attn_implementation="fp8", in bf16 or, with "-e4m3", in that. "-compiled" is torch.compile of the forward with
+sizes that change, by Inductor for bf16 and by "fp8" for others, for caches that are not static, and prompts.
 
 Each way is a process of its own, or --processes of them, which take turns (turns.py), a call of each,
 so that a host that slows down does so for all; tokens per second are those of the median of ROUNDS
@@ -31,7 +31,8 @@ import turns
 ROUNDS, PROMPT = 7, 128
 WAYS = ("bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused", "rowwise-attention",
         "rowwise-fused-sdpa", "rowwise-fused-attention", "block-fused-attention", "bf16-compiled",
-        "rowwise-compiled")
+        "rowwise-compiled", "rowwise-attention-e4m3", "rowwise-compiled-attention",
+        "rowwise-compiled-attention-e4m3", "block-compiled")
 
 
 def make(is_small, layers=8, prefill=0):
@@ -56,10 +57,10 @@ def run_way(way, cache, number, args, wait):
     if not way.startswith("bf16"):
         import fp8.torch
         model = fp8.torch.quantize_for_inference(model, way.partition("-")[0])
-        if way.endswith("-attention"):
-            settings = fp8.torch.register_attention()
+        if "-attention" in way:
+            settings = fp8.torch.register_attention(format="e4m3" if way.endswith("-e4m3") else None)
             model.set_attn_implementation("fp8")
-    if way.endswith("-compiled"):
+    if "-compiled" in way:
         model.forward = torch.compile(
             model.forward, dynamic=True, backend="inductor" if way.startswith("bf16") else "fp8")
     device = next(model.parameters()).device
@@ -86,10 +87,19 @@ def run_way(way, cache, number, args, wait):
         model.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=1).cpu()
         return time.perf_counter() - start
 
+    def get_likelihood():
+        """The mean logarithm of what the model gives each token of another prompt, and those that it likes best."""
+        torch.manual_seed(1)
+        tokens = torch.randint(3, 500, (1, min(args.prefill, 1024)), device=device)
+        with torch.inference_mode():
+            logits = model(input_ids=tokens).logits[0, :-1].float()
+        chosen = torch.log_softmax(logits, -1).gather(1, tokens[0, 1:, None])
+        return chosen.mean().item(), logits.argmax(-1).tolist()
+
     for batch in args.batches:
         for _ in range(2):
             call(batch)
-    record = {}
+    record = {"likelihood": get_likelihood()} if args.prefill else {}
     for name, run in [*([("prefill", read)] if args.prefill else []),
                       *((f"batch {batch}", lambda batch=batch: call(batch)) for batch in args.batches)]:
         run()
@@ -101,7 +111,7 @@ def run_way(way, cache, number, args, wait):
             record[name].append(run())
         if not args.small and number == 0:
             record[f"{name} kernels"] = count_kernels(run, 1 if name == "prefill" else args.tokens)
-    if way.endswith("-attention"):
+    if "-attention" in way:
         record["attention"] = [settings.taken, settings.reasons]
     return record
 
@@ -111,7 +121,8 @@ def join(records, args):
     wrong = next((record for record in records if "error" in record), None)
     if wrong:
         return wrong
-    found = dict(records[0])
+    found = {name: value for name, value in records[0].items() if name != "likelihood"}
+    found["likelihood"], found["best"] = records[0].get("likelihood", (math.nan, []))
     for name, count in (("prefill", args.prefill), *((f"batch {batch}", batch * args.tokens) for batch in args.batches)):
         if name in found:
             medians = [statistics.median(record[name]) for record in records]
@@ -145,7 +156,10 @@ def show(records, batches):
             count, time = record.get(f"batch {batch} kernels", (math.nan, math.nan))
             line += f"{speed:12.1f}{speed / other:8.2f}{count:9.0f}{time:8.0f}"
         if "prefill" in record:
-            line += f"  prefill {record['prefill']:.0f} {record['prefill'] / base.get('prefill', math.nan):.2f}"
+            best = base.get("best", [])
+            same = sum(a == b for a, b in zip(record["best"], best)) / max(len(best), 1)
+            line += (f"  prefill {record['prefill']:.0f} {record['prefill'] / base.get('prefill', math.nan):.2f}"
+                     f"  likelihood {record['likelihood']:.4f}, the same best token as bf16 {same:.3f}")
         print(line)
         several = {name: found for name, found in record.items() if name.endswith(" of one")}
         if any(low != high for low, high in several.values()):
@@ -157,7 +171,7 @@ def main():
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS[:4]))
     parser.add_argument("--caches", nargs="+", choices=["dynamic", "static"],
                         default=["dynamic", "static"])
-    parser.add_argument("--batches", nargs="+", type=int, default=[1, 32])
+    parser.add_argument("--batches", nargs="*", type=int, default=[1, 32])
     parser.add_argument("--tokens", type=int, default=64, help="to generate")
     parser.add_argument("--layers", type=int, default=8, help="of 32 that Llama 3 8B has")
     parser.add_argument("--prefill", type=int, default=0, help="tokens of a prompt to time, too")

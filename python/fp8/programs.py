@@ -1,7 +1,7 @@
 """Compiled programs beside a checkpoint, so that a process which loads it compiles nothing.
 
 The folder has shared objects, and an index that says what each was compiled of, for which GPU and by
-which compiler. They are code that runs: without being told to, a process takes only what its own user
+which compiler; maybe what another compiler, such as Inductor, made of graphs around them, too. They are code that runs: without being told to, a process takes only what its own user
 has compiled, which a secret of the user's says of the index.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from fp8 import _core, cache, files
 from fp8.errors import Error, FileError
 
-FOLDER, INDEX = "fp8_programs", "programs.json"
+FOLDER, INDEX, GRAPHS = "fp8_programs", "programs.json", "graphs.bin"
 _VERSION = 1
 _FIELDS = {"key": str, "file": str, "checksum": str, "remarks": list, "diagnostics": list, "target": str, "machine": str}
 
@@ -142,6 +142,10 @@ def _read_index(path):
     for entry in entries:
         if os.path.basename(entry["file"]) != entry["file"]:
             raise FileError(f"{path}: expected the name of a file beside it, but got '{entry['file']}'")
+    graphs = index.get("graphs")
+    if graphs is not None and not (isinstance(graphs, dict) and isinstance(graphs.get("maker"), str)
+                                   and isinstance(graphs.get("checksum"), str)):
+        raise FileError(f"{path}: expected graphs with a maker and a checksum")
     return index
 
 
@@ -173,20 +177,21 @@ def _get_version():
     return ".".join(map(str, _core.get_versions()))
 
 
-def attach_own(directory):
+def attach_own(directory, take_graphs=None):
     """The same of a checkpoint that may have no programs, and loads without: what is wrong is a warning."""
     if not (Path(directory) / FOLDER / INDEX).exists():
         return 0
     try:
-        return attach(directory)
+        return attach(directory, take_graphs=take_graphs)
     except FileError as error:
         _warn(Path(directory) / FOLDER, str(error))
         return 0
 
 
-def attach(directory, trusts=False):
+def attach(directory, trusts=False, take_graphs=None):
     """Has compile take programs of a checkpoint's folder. Returns how many there are for this process; others
-    are a warning that says why. With `trusts` they may be anybody's.
+    are a warning that says why. With `trusts` they may be anybody's. `take_graphs` is called with the maker and
+    the bytes of graphs, if there are any.
 
     Raises FileError for a folder that is not there, or whose files are not what they were.
     """
@@ -213,6 +218,8 @@ def attach(directory, trusts=False):
                 continue
             _check_program(path, entry)
             found[entry["key"]] = path, entry
+        if take_graphs is not None and index.get("graphs") is not None:
+            take_graphs(index["graphs"]["maker"], _read_graphs(folder / GRAPHS, index["graphs"]))
     except cache.Refusal as refusal:
         _warn(folder, str(refusal))
         return 0
@@ -227,9 +234,21 @@ def _check_program(path, entry):
         raise FileError(f"{path}: expected the program that {INDEX} has the checksum of, but got something else")
 
 
+def _read_graphs(path, entry):
+    """Raises FileError for a file that is not what its index says."""
+    content = _read(path)
+    if hashlib.sha256(content).hexdigest() != entry["checksum"]:
+        raise FileError(f"{path}: expected the graphs that {INDEX} has the checksum of, but got something else")
+    return content
+
+
 def _hash(path):
+    return hashlib.sha256(_read(path)).hexdigest()
+
+
+def _read(path):
     try:
-        return hashlib.sha256(cache.read(path)).hexdigest()
+        return cache.read(path)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
 
@@ -238,9 +257,9 @@ def _hash(path):
 # Writing
 #===----------------------------------------------------------------------===//
 
-def save(directory):
+def save(directory, maker=None, graphs=None):
     """Writes what this process has compiled, or found in the cache, beside a checkpoint, in place of what is
-    there. Returns how many programs that are. Raises FileError."""
+    there, and with a `maker` the bytes of its graphs. Returns how many programs that are. Raises FileError."""
     folder = Path(directory) / FOLDER
     with _lock:
         known = dict(_known)
@@ -258,6 +277,11 @@ def save(directory):
                             "target": options.get("target", "cpu"), "machine": options.get("machine", "")})
         index = {"version": _VERSION, "compiler": cache.describe_compiler(), "release": _get_version(),
                  "programs": entries}
+        if maker is None:
+            (folder / GRAPHS).unlink(missing_ok=True)
+        else:
+            files.write_bytes(folder / GRAPHS, graphs)
+            index["graphs"] = {"maker": maker, "checksum": hashlib.sha256(graphs).hexdigest()}
         secret = _get_secret(makes=True)
         if secret is not None:
             index["signature"] = _sign(index, secret)

@@ -25,7 +25,7 @@ from transformers.utils.quantization_config import QuantizationConfigMixin  # no
 from fp8 import _core, compiler, programs  # noqa: E402
 from fp8.errors import ArgumentError, Error, MismatchError, UnsupportedError  # noqa: E402
 from fp8.recipes import get_text  # noqa: E402
-from fp8.torch import inference, modules, plain_linears, schemes, steps  # noqa: E402
+from fp8.torch import inference, modules, plain_linears, saved_graphs, schemes, steps  # noqa: E402
 from fp8.torch.autocasting import check_recipe  # noqa: E402
 from fp8.torch.converted import is_conv1d  # noqa: E402
 from fp8.torch.quantized_linear import QuantizedLinear  # noqa: E402
@@ -124,7 +124,7 @@ class FP8Quantizer(base.HfQuantizer):
         if not self.pre_quantized or config.training:
             return
         for folder in {os.path.dirname(path) for path in checkpoint_files or ()}:
-            programs.attach_own(folder)
+            programs.attach_own(folder, saved_graphs.take)
         saved = _list_tensors(checkpoint_files)
         replacements = {}
         for group in config.layers:

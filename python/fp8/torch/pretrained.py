@@ -7,7 +7,7 @@ import torch
 
 from fp8 import programs
 from fp8.errors import FileError, UnsupportedError
-from fp8.torch import checkpoints
+from fp8.torch import checkpoints, saved_graphs
 
 
 def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations=None, strict=True, make=None,
@@ -41,7 +41,7 @@ def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations
         warnings.filterwarnings("ignore", message=".*no checkpoint has such buffers")
         model = checkpoints.load_quantized(model, directory, strict, activations, device, invariant)
     _compute_buffers(model, device)
-    programs.attach_own(directory)
+    programs.attach_own(directory, saved_graphs.take)
     return model.eval()
 
 

@@ -20,7 +20,16 @@ import torch
 
 from fp8 import programs as saved
 from fp8.errors import ArgumentError
-from fp8.torch import converted, expected, expert_programs, input_gradient, linear_programs, modules, schemes
+from fp8.torch import (
+    converted,
+    expected,
+    expert_programs,
+    input_gradient,
+    linear_programs,
+    modules,
+    saved_graphs,
+    schemes,
+)
 from fp8.torch.experts import QuantizedExperts
 from fp8.torch.gathered import is_parallel
 from fp8.torch.quantized_linear import QuantizedLinear, expect_linear
@@ -81,7 +90,7 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None, calls=(), pro
         raise ArgumentError("expected a model with layers in FP8, but got none")
     start = time.perf_counter()
     if programs is not None:
-        saved.attach(programs, trusts=True)
+        saved.attach(programs, trusts=True, take_graphs=saved_graphs.take)
     with expected.preparing() as count_compiled:
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
             for future in [pool.submit(job) for job in jobs.values()]:
@@ -96,10 +105,10 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None, calls=(), pro
 
 def save_programs(directory):
     """Keeps all that this process has compiled, or found in the cache, beside a checkpoint, as
-    `fp8_programs`. `prepare(model, programs=directory)` takes it from there, as do `load_pretrained`, and
+    `fp8_programs`, and what Inductor has made of graphs. `prepare(model, programs=directory)` takes it from there, as do `load_pretrained`, and
     from_pretrained of transformers with fp8.transformers, where the same user has written it: for the same
     compiler and GPU. Returns how many programs that are. Raises FileError."""
-    return saved.save(directory)
+    return saved_graphs.save(directory)
 
 
 def _name(left):
