@@ -320,23 +320,30 @@ static FailureOr<FusionLayout> getLayoutOf(AffineMap map,
   return layout;
 }
 
+/// Whether a tensor has an element for each block of the domain.
+static bool hasAllBlocks(Value value, const FusionLayout &layout,
+                         ArrayRef<int64_t> domain) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return llvm::all_of(llvm::enumerate(layout.dims), [&](auto indexed) {
+    auto [k, dim] = indexed;
+    if (dim < 0 || layout.block[dim] <= 1)
+      return true;
+    int64_t blocks =
+        ShapedType::isDynamic(domain[dim])
+            ? ShapedType::kDynamic
+            : llvm::divideCeilSigned(domain[dim], layout.block[dim]);
+    return type.getDimSize(k) == blocks;
+  });
+}
+
 /// Fails if the result of a reduction has not one element for each block of the
 /// domain, or does not start with a constant.
 static LogicalResult checkReduced(OpOperand &init, const FusionLayout &layout,
                                   ArrayRef<int64_t> domain,
                                   std::string &reason) {
-  auto type = cast<RankedTensorType>(init.get().getType());
-  for (auto [k, dim] : llvm::enumerate(layout.dims)) {
-    if (dim < 0 || layout.block[dim] <= 1)
-      continue;
-    int64_t blocks =
-        ShapedType::isDynamic(domain[dim])
-            ? ShapedType::kDynamic
-            : llvm::divideCeilSigned(domain[dim], layout.block[dim]);
-    if (type.getDimSize(k) != blocks) {
-      reason = "expected a result for each block";
-      return failure();
-    }
+  if (!hasAllBlocks(init.get(), layout, domain)) {
+    reason = "expected a result for each block";
+    return failure();
   }
   auto fill = init.get().getDefiningOp<linalg::FillOp>();
   if (fill && fill.getInputs()[0].getDefiningOp<arith::ConstantOp>())
@@ -383,12 +390,16 @@ LogicalResult FusionLayouts::addGeneric(linalg::LinalgOp op,
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (!isa<RankedTensorType>(input->get().getType()))
       continue;
+    // What a block has in common is read by the block's index.
     FailureOr<FusionLayout> layout =
-        getLayoutOf(op.getMatchingIndexingMap(input), found, domain.size());
+        getLayoutOf(op.getMatchingIndexingMap(input), found, domain.size(),
+                    /*mayBlock=*/true);
     if (failed(layout))
       return fail("expected operands that are read by the loops' indices");
     if (layout->isFull() && !layout->isOrdered())
       return fail("expected operands that are read in the order of the domain");
+    if (!hasAllBlocks(input->get(), *layout, domain))
+      return fail("expected operands with an element for each block");
     hasFull |= layout->isFull();
     if (failed(read(*input, *layout, reason)))
       return failure();
