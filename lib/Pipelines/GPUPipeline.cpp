@@ -63,6 +63,7 @@ void fp8::buildGPULaunchPipeline(OpPassManager &pm) {
   addLinalgPasses(pm, /*isForGPU=*/true);
   addBufferPasses(pm);
   addFuncPass(pm, createMergeFillsPass());
+  pm.addPass(createBatchLaunchesPass());
 }
 
 /// 6: what has no kernel yet becomes one.

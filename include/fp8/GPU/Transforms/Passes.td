@@ -97,6 +97,34 @@ def ConvertOutlinedKernelsPass
                            "::mlir::NVVM::NVVMDialect"];
 }
 
+def BatchLaunchesPass : Pass<"fp8-batch-launches", "::mlir::ModuleOp"> {
+  let summary = "make small launches of a kernel one";
+  let description = [{
+    In a module with `fp8_gpu.disjoint`, none of whose functions has two
+    arguments that share memory, launches of one kernel with up to 1024 blocks
+    each, which do not depend on each other, become one at the place of the
+    last. A block finds out which of them it is of, and branches to where the
+    kernel begins, with the pointers of that one; an argument that all have is
+    one. Memory has to be of known sizes. Fills of small arguments of one type
+    with one number become one loop.
+
+    ```mlir
+    fp8_gpu.launch @kernels::@k #launch ins(%a, %s : ...) outs(%x : ...)
+    fp8_gpu.launch @kernels::@k #launch ins(%b, %s : ...) outs(%y : ...)
+    // becomes
+    fp8_gpu.launch @kernels::@k_x2 #both ins(%a, %b, %s : ...) outs(%x, %y : ...)
+    ```
+
+    Steps of optimizers have many parameters of a size, of which a launch takes
+    longer than what it does.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+  let statistics = [
+    Statistic<"numBatched", "num-batched", "Launches that are part of another">];
+}
+
 def MergeKernelsPass : Pass<"fp8-merge-kernels", "::mlir::ModuleOp"> {
   let summary = "merge kernels that do the same";
   let description = [{

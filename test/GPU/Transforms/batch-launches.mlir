@@ -1,0 +1,119 @@
+// RUN: fp8-opt %s --fp8-batch-launches --split-input-file | FileCheck %s
+
+// Launches of one kernel that do not depend on each other are one, with the
+// arguments of all; one that all have is there once.
+
+// CHECK: #[[GRID:.+]] = affine_map<()[s0] -> ((s0 ceildiv 256) * 2)>
+// CHECK: #[[BOTH:.+]] = #fp8_gpu.launch<{{.*}}name = "x_0"{{.*}}name = "x_1"{{.*}}name = "s_0"{{.*}}name = "y_0"{{.*}}name = "y_1"
+// CHECK-SAME: params = [#fp8_gpu.pointer<0>, #fp8_gpu.pointer<1>, #fp8_gpu.pointer<2>, #fp8_gpu.pointer<3>, #fp8_gpu.pointer<4>, #fp8_gpu.value
+// CHECK-SAME: grid = #[[GRID]], block = 256, overlap = true>
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 1, access = read, alignment = 4>,
+               #fp8_gpu.argument<name = "s", element = f32, rank = 1, access = read, alignment = 4>,
+               #fp8_gpu.argument<name = "y", element = f32, rank = 1, access = write, alignment = 4>],
+  extents = [#fp8_gpu.extent<"n", 0, 0>],
+  params = [#fp8_gpu.pointer<0>, #fp8_gpu.pointer<1>, #fp8_gpu.pointer<2>,
+            #fp8_gpu.value<affine_map<()[s0] -> (s0)> : i32>],
+  grid = affine_map<()[s0] -> (s0 ceildiv 256)>, block = 256, overlap = true>
+!m = memref<512xf32>
+!s = memref<1xf32>
+
+module attributes {fp8_gpu.disjoint} {
+  // CHECK-LABEL: func.func @independent
+  // CHECK: linalg.generic {{.*}} outs(%arg5, %arg6 : memref<1xf32>, memref<1xf32>)
+  // CHECK: fp8_gpu.launch @kernels::@double_x2 #[[BOTH]] ins(%arg0, %arg1, %arg4 : {{.*}}) outs(%arg2, %arg3 :
+  // CHECK: return
+  func.func @independent(%a: !m, %b: !m, %x: !m, %y: !m, %s: !s, %f: !s, %g: !s) {
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%f : !s)
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    linalg.fill ins(%zero : f32) outs(%g : !s)
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : !m, !s) outs(%y : !m)
+    return
+  }
+
+  // CHECK-LABEL: func.func @chain
+  // CHECK-COUNT-2: fp8_gpu.launch @kernels::@double #
+  func.func @chain(%a: !m, %x: !m, %y: !m, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    fp8_gpu.launch @kernels::@double #launch ins(%x, %s : !m, !s) outs(%y : !m)
+    return
+  }
+
+  // What is between them reads what the first has written.
+  // CHECK-LABEL: func.func @between
+  // CHECK: fp8_gpu.launch @kernels::@double #
+  // CHECK: memref.copy
+  // CHECK: fp8_gpu.launch @kernels::@double #
+  func.func @between(%a: !m, %b: !m, %x: !m, %y: !m, %z: !m, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    memref.copy %x, %z : !m to !m
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : !m, !s) outs(%y : !m)
+    return
+  }
+
+  // CHECK-LABEL: func.func @other_sizes
+  // CHECK-COUNT-2: fp8_gpu.launch @kernels::@double #
+  func.func @other_sizes(%a: !m, %b: memref<256xf32>, %x: !m, %y: memref<256xf32>, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : memref<256xf32>, !s) outs(%y : memref<256xf32>)
+    return
+  }
+
+  // More blocks fill a GPU by themselves.
+  // CHECK-LABEL: func.func @large
+  // CHECK-COUNT-2: fp8_gpu.launch @kernels::@double #
+  func.func @large(%a: memref<1048576xf32>, %b: memref<1048576xf32>, %x: memref<1048576xf32>, %y: memref<1048576xf32>, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : memref<1048576xf32>, !s) outs(%x : memref<1048576xf32>)
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : memref<1048576xf32>, !s) outs(%y : memref<1048576xf32>)
+    return
+  }
+
+  // CHECK-LABEL: gpu.module @kernels
+  // CHECK: llvm.func @double_x2(%arg0: !llvm.ptr<1>, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: !llvm.ptr<1>, %arg5: i32)
+  // CHECK-SAME: nvvm.kernel
+  // CHECK: %[[BLOCK:.+]] = nvvm.read.ptx.sreg.ctaid.x : i32
+  // CHECK: %[[GRID:.+]] = nvvm.read.ptx.sreg.nctaid.x : i32
+  // CHECK: %[[BLOCKS:.+]] = llvm.udiv %[[GRID]], %{{.*}} : i32
+  // CHECK: %[[NUMBER:.+]] = llvm.udiv %[[BLOCK]], %[[BLOCKS]] : i32
+  // CHECK: %[[OWN:.+]] = llvm.urem %[[BLOCK]], %[[BLOCKS]] : i32
+  // CHECK: llvm.icmp "ult" %[[NUMBER]]
+  // CHECK: llvm.br ^[[BODY:.+]](%arg0, %arg2, %arg3, %arg5 :
+  // CHECK: llvm.br ^[[BODY]](%arg1, %arg2, %arg4, %arg5 :
+  // CHECK: llvm.zext %[[OWN]]
+  // CHECK: llvm.func @double(
+  gpu.module @kernels {
+    llvm.func @double(%x: !llvm.ptr<1>, %s: !llvm.ptr<1>, %y: !llvm.ptr<1>, %n: i32) attributes {fp8_gpu.launch = #launch, nvvm.kernel} {
+      %block = nvvm.read.ptx.sreg.ctaid.x : i32
+      %place = llvm.zext %block : i32 to i64
+      %from = llvm.getelementptr %x[%place] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+      %to = llvm.getelementptr %y[%place] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+      %0 = llvm.load %from : !llvm.ptr<1> -> f32
+      %1 = llvm.fadd %0, %0 : f32
+      llvm.store %1, %to : f32, !llvm.ptr<1>
+      llvm.return
+    }
+  }
+}
+
+// -----
+
+// Elsewhere arguments may be one and the same.
+
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "x", element = f32, rank = 1, access = read, alignment = 4>,
+               #fp8_gpu.argument<name = "y", element = f32, rank = 1, access = write, alignment = 4>],
+  extents = [], params = [#fp8_gpu.pointer<0>, #fp8_gpu.pointer<1>], grid = affine_map<() -> (1)>, block = 32>
+
+// CHECK-LABEL: func.func @not_disjoint
+// CHECK-COUNT-2: fp8_gpu.launch @kernels::@copy #
+func.func @not_disjoint(%a: memref<4xf32>, %b: memref<4xf32>, %x: memref<4xf32>, %y: memref<4xf32>) {
+  fp8_gpu.launch @kernels::@copy #launch ins(%a : memref<4xf32>) outs(%x : memref<4xf32>)
+  fp8_gpu.launch @kernels::@copy #launch ins(%b : memref<4xf32>) outs(%y : memref<4xf32>)
+  return
+}
+gpu.module @kernels {
+  llvm.func @copy(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>) attributes {fp8_gpu.launch = #launch, nvvm.kernel} {
+    llvm.return
+  }
+}
