@@ -6,7 +6,7 @@ of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attent
 other widths and numbers of tokens. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
 and in the first part also f32. All ways of a case take turns in the same process.
 
-usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--out FILE]
+usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--steps GLOBS] [--out FILE]
 
 `--make` compiles the optimizer's programs into DIR, for a machine without this compiler. A case that fails is
 a line, and the others go on. FILE is written behind each.
@@ -30,9 +30,9 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import shard_programs, update_plan
+from fp8.torch import moments, shard_programs, update_plan
 from fp8.torch.linear_programs import ELEMENTS
-from fp8.torch.update_text import Part, Rule, Target, Update, write
+from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, write
 
 TOKENS, WIDTH, WIDE, HEADS, GROUPS = 8192, 4096, 14336, 32, 8
 SMALL = 32, 768, 3072
@@ -42,6 +42,11 @@ GRID = ((1024, 64), (2048, 256), (4096, 512), (4096, 64))
 MANY = 48, 256
 DEVICE, TARGET = "cuda", "auto"
 RECIPES = ("delayed", "current", "rowwise", "block")
+# What else a pass in bf16 may keep: options of fuse_optimizer, and whether weights are codes, by name.
+KEPT = {"split": ({"masters": "split"}, False), "stochastic": ({"masters": "stochastic"}, False),
+        "fp8 moments": ({"moments": "fp8"}, False),
+        "stochastic, fp8 moments": ({"masters": "stochastic", "moments": "fp8"}, False),
+        "codes": ({}, True), "codes, fp8 moments": ({"moments": "fp8"}, True)}
 START = time.monotonic()
 
 
@@ -87,28 +92,50 @@ def find_path(folder, text):
     return Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
 
 
-def list_parts(model, recipe, element):
+def list_parts(model, recipe, element, options=(), are_codes=False):
     """The Parts of a model's parameters."""
-    target = recipe and Target(shard_programs.find_codes(recipe), element, recipe == "delayed")
+    options = dict(options)
+    master = {"split": SPLIT, "stochastic": DRAWN}.get(options.get("masters"))
     weights = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Linear)}
-    return [(Part(value.numel() // value.shape[-1], value.shape[-1], element, target if id(value) in weights else None),)
-            for value in model.parameters()]
+    parts = []
+    for value in model.parameters():
+        has_codes = bool(options.get("moments")) and moments.is_worth(value)
+        is_weight = id(value) in weights
+        target = recipe and Target(shard_programs.find_codes(recipe), "f32" if are_codes else element, recipe == "delayed")
+        parts.append((Part(value.numel() // value.shape[-1], value.shape[-1], element, target if is_weight else None,
+                           CODES if are_codes and is_weight else master, has_codes),))
+    return parts
+
+
+def list_updates(parts, kind="adamw"):
+    """Updates of a step, those with random numbers by themselves."""
+    def draws(part):
+        return part.coded or part.master in (DRAWN, CODES)
+    for options in (("decay",), ("drawn", "decay")):
+        same = [each for each in parts if draws(each[0]) == ("drawn" in options)]
+        for chunk in update_plan.divide(same):
+            yield Update(Rule(kind, options), tuple(part for part, in chunk))
 
 
 def make_programs(folder):
     """Those of all models below."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     with torch.device("meta"):
-        models = [(Layer(), ("bf16",)), (nn.Linear(WIDTH, WIDE, bias=False), ("f32", "bf16")), (make_many(), ("bf16",)),
+        weight, layer = nn.Linear(WIDTH, WIDE, bias=False), Layer()
+        models = [(layer, ("bf16",)), (weight, ("f32", "bf16")), (make_many(), ("bf16",)),
                   *((make_mlp(width, wide), ("bf16",)) for width, wide in {SMALL[1:], *((w, 4 * w) for w, _ in GRID)})]
-    texts = set()
+    updates = set()
     for (model, elements), recipe in itertools.product(models, (None, *RECIPES)):
-        for element, options in itertools.product(elements, (("decay",),)):
+        for element in elements:
             parts = list_parts(model, recipe, element)
-            for chunk in update_plan.divide(parts):
-                texts.add(write(Update(Rule("adamw", options), tuple(part for part, in chunk)))[0])
+            updates.update(list_updates(parts))
             for chunk in update_plan.divide([each for each in parts if each[0].target]):
-                texts.add(write(Update(Rule("none"), tuple(part for part, in chunk)))[0])
+                updates.add(Update(Rule("none"), tuple(part for part, in chunk)))
+    for options, are_codes in KEPT.values():
+        for model in (weight, layer):
+            updates.update(list_updates(list_parts(model, "block" if are_codes else None, "bf16", options, are_codes)))
+    updates.update(list_updates(list_parts(weight, None, "bf16"), "lion"))
+    texts = {write(update)[0] for update in updates}
     for text in texts:
         if not find_path(folder, text).exists():
             fp8.compile(text, target="sm_90a", cpu="x86-64-v3", cache=False).save(str(find_path(folder, text)))
@@ -188,24 +215,53 @@ def attempt(results, name, make):
 # ===----------------------------------------------------------------------===
 
 
-def make_pass(model, width, dtype, recipe, fuses):
+def count_bytes(parameter, options, are_codes, has_codes):
+    """What a step of AdamW moves of a parameter."""
+    size = parameter.element_size()
+    moment = 1 + 4 / 128 if options.get("moments") else 4 if options.get("masters") == "split" else size
+    own = 1 if are_codes else 4 if options.get("masters") == "split" else size
+    return (2 * own + size + 4 * moment + (are_codes or 2 * has_codes)) * parameter.numel()
+
+
+def make_pass(model, width, dtype, recipe, fuses, options={}, are_codes=False, cls=torch.optim.AdamW):
     """A step of AdamW of a model's parameters, and bytes that it moves."""
     torch.manual_seed(0)
     model = model.to(DEVICE, dtype)
     if recipe:
-        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET)
+        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET,
+                                          **({"parameters": "fp8"} if are_codes else {}))
         # Delayed scaling has its scale of a step.
         model(torch.randn(128, width, device=DEVICE, dtype=dtype)).sum().backward()
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.1, fused=True, capturable=True)
+    is_adam = cls is torch.optim.AdamW
+    optimizer = cls(model.parameters(), 1e-3, weight_decay=0.1, **({"fused": True, "capturable": True} if is_adam else {}))
     moved = 0
     for parameter in model.parameters():
-        parameter.grad = torch.randn_like(parameter)
-        moved += (7 * parameter.element_size() + 2 * bool(recipe and fuses and parameter.ndim > 1)) * parameter.numel()
+        parameter.grad = torch.randn(parameter.shape, dtype=parameter.dtype, device=DEVICE)
+        moved += count_bytes(parameter, options, are_codes, bool(recipe and fuses and parameter.ndim > 1))
+        moved -= 0 if is_adam else 2 * parameter.element_size() * parameter.numel()
     if fuses:
-        fp8.torch.fuse_optimizer(model, optimizer)
+        fp8.torch.fuse_optimizer(model, optimizer, **options)
         if recipe and optimizer.fp8_left:
             print(optimizer.fp8_left)
     return optimizer, moved, model
+
+
+def run_kept(results, make_model):
+    """Passes over a weight in bf16, or in FP8, with what else may be kept."""
+    graphs, moved, kept = {}, {}, []
+    for name, (options, are_codes) in {"lion": ({}, False), **KEPT}.items():
+        def make():
+            cls = fp8.torch.Lion if name == "lion" else torch.optim.AdamW
+            optimizer, moved[name], model = make_pass(make_model(), WIDTH, torch.bfloat16, "block" if are_codes else None, True,
+                                                      options, are_codes, cls)
+            kept.append((optimizer, model))
+            return capture(optimizer.step)
+        graph = attempt(results, f"kept {name}", make)
+        if graph is not None:
+            graphs[name] = graph
+    for name, us in time_all(results, "kept", graphs, 10).items():
+        results[f"kept {name}"] = {"us": us, "GB/s": moved[name] / us / 1e3}
+        print(f"{'kept':10} {name:24} {us:9.1f} us {moved[name] / 1e6:9.1f} MB {moved[name] / us / 1e3:8.0f} GB/s", flush=True)
 
 
 def run_pass(results, case, make_model, width, dtype, recipes, replays):
@@ -234,13 +290,14 @@ def run_pass(results, case, make_model, width, dtype, recipes, replays):
 # ===----------------------------------------------------------------------===
 
 
-def make_step(model, x, target, recipe, fuses):
+def make_step(model, x, target, recipe, fuses, options={}, are_codes=False):
     model = copy.deepcopy(model)
     if recipe:
-        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET)
+        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET,
+                                          **({"parameters": "fp8"} if are_codes else {}))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
     if fuses:
-        fp8.torch.fuse_optimizer(model, optimizer)
+        fp8.torch.fuse_optimizer(model, optimizer, **options)
         if recipe and optimizer.fp8_left:
             print(optimizer.fp8_left)
     if recipe:
@@ -259,7 +316,7 @@ def run_steps(results, case, model, x, ways, seconds, replays, calls):
     target = torch.randn_like(x) / x.numel() ** 0.5
     graphs, kept = {}, []
     torch._dynamo.reset()
-    for way, (recipe, fuses) in ways.items():
+    for way, (recipe, fuses, *others) in ways.items():
         if time.monotonic() - START > seconds:
             results.setdefault("left out", []).append(f"{case} {way}")
             continue
@@ -269,12 +326,13 @@ def run_steps(results, case, model, x, ways, seconds, replays, calls):
             torch.cuda.reset_peak_memory_stats()
             before = torch.cuda.memory_allocated()
             begin = time.monotonic()
-            step, *others = make_step(model, x, target, recipe, fuses)
+            step, objects = make_step(model, x, target, recipe, fuses, *others)
             for _ in range(3):
                 step()
             torch.cuda.synchronize()
+            results[f"{case} {way} held MB"] = (torch.cuda.memory_allocated() - before) / 1e6
             results[f"{case} {way} peak MB"] = (torch.cuda.max_memory_allocated() - before) / 1e6
-            kept.append(others)
+            kept.append(objects)
             graph = capture(step, calls)
             print(f"{case} {way}: ready in {time.monotonic() - begin:.1f} s", flush=True)
             return graph
@@ -285,22 +343,32 @@ def run_steps(results, case, model, x, ways, seconds, replays, calls):
     for way, us in times.items():
         share = us / times["bf16"] if "bf16" in times else float("nan")
         peak = results.pop(f"{case} {way} peak MB")
-        results[f"{case} {way}"] = {"us": us, "of bf16": share, "peak MB": peak}
-        print(f"{case:12} {way:16} {us:10.1f} us {share:6.3f} of bf16's, peak {peak:7.0f} MB", flush=True)
+        held = results.pop(f"{case} {way} held MB")
+        results[f"{case} {way}"] = {"us": us, "of bf16": share, "peak MB": peak, "held MB": held}
+        print(f"{case:12} {way:24} {us:10.1f} us {share:6.3f} of bf16's, peak {peak:7.0f} MB, between steps {held:7.0f}",
+              flush=True)
+
+
+def choose(names, globs):
+    return [name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs.split(";"))]
 
 
 def run_mlp(results, case, tokens, width, wide, ways, args):
     torch.manual_seed(0)
     x = torch.randn(tokens, width, device=DEVICE, dtype=torch.bfloat16)
+    ways = {way: ways[way] for way in choose(ways, args.steps)}
     run_steps(results, case, make_mlp(width, wide).to(DEVICE, torch.bfloat16), x, ways, args.seconds, 10, 10)
 
 
 def run_layer(results, args):
     torch.manual_seed(0)
     x = torch.randn(TOKENS, WIDTH, device=DEVICE, dtype=torch.bfloat16)
-    run_steps(results, "layer", Layer().to(DEVICE, torch.bfloat16), x, {
+    ways = {
         "bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
-        "block fused": ("block", True), "current fused": ("current", True)}, args.seconds, 5, 1)
+        "block fused": ("block", True), "current fused": ("current", True),
+        "codes": ("block", True, {}, True), "codes, fp8 moments": ("block", True, {"moments": "fp8"}, True)}
+    ways = {way: ways[way] for way in choose(ways, args.steps)}
+    run_steps(results, "layer", Layer().to(DEVICE, torch.bfloat16), x, ways, args.seconds, 5, 1)
 
 
 def list_cases(args):
@@ -313,6 +381,7 @@ def list_cases(args):
         "pass bf16": lambda results: run_pass(results, "pass bf16", make_weight, WIDTH, torch.bfloat16, RECIPES, 10),
         "small": lambda results: run_mlp(results, "small", *SMALL, {
             **ways, "current fused": ("current", True), "block fused": ("block", True), "bf16, ours": (None, True)}, args),
+        "kept": lambda results: run_kept(results, make_weight),
         "layer": lambda results: run_layer(results, args),
         "pass f32": lambda results: run_pass(results, "pass f32", make_weight, WIDTH, torch.float32, RECIPES, 10),
         "many bf16": lambda results: run_pass(results, "many bf16", make_many, MANY[1], torch.bfloat16, ("delayed",), 10)}
@@ -328,6 +397,7 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("--seconds", type=float, default=75)
     parser.add_argument("--cases", default="*", help="globs of names, with semicolons")
+    parser.add_argument("--steps", default="*", help="the same of ways of whole steps")
     parser.add_argument("--out")
     args = parser.parse_args()
     if args.make:
@@ -337,7 +407,7 @@ def main():
     results = {"device": torch.cuda.get_device_name()}
     print(results["device"])
     for name, run in list_cases(args).items():
-        if not any(fnmatch.fnmatchcase(name, glob) for glob in args.cases.split(";")):
+        if not choose([name], args.cases):
             continue
         if time.monotonic() - START > args.seconds:
             results.setdefault("left out", []).append(name)

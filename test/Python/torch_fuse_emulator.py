@@ -3,6 +3,7 @@
 """Steps of optimizers that write codes, with the kernels of a GPU on the emulator: the bits of the CPU."""
 
 import itertools
+import re
 import unittest
 
 import torch
@@ -13,13 +14,37 @@ import fp8.torch
 from fp8.torch import step_program, update_plan
 from fp8.torch.held_codes import HeldCodes
 from fp8.torch.linear_programs import ELEMENTS
-from fp8.torch.update_text import Part, Rule, Update
+from fp8.torch.shard_programs import find_codes
+from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, write
 
 RULES = (Rule("adamw", ("decay",)), Rule("adam", ("scaled", "maximize", "decay", "amsgrad", "late")),
          Rule("sgd", ("clipped", "decay", "nesterov", "momentum")), Rule("none"))
 # Numbers by which steps are large, and found_inf is not set.
 NUMBERS = {"decay": 0.9, "lerp": 0.1, "beta2": 0.99, "square": 0.01, "step_size": 1e-2, "root": 0.3, "eps": 1e-8,
-           "momentum": 0.9, "damp": 0.7, "grad_scale": 256.0, "found_inf": 0.0, "clip": 0.3}
+           "momentum": 0.9, "damp": 0.7, "grad_scale": 256.0, "found_inf": 0.0, "clip": 0.3, "beta1": 0.9, "rest": 0.1,
+           "count": 7.0}
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f8E4M3FN": torch.float8_e4m3fn}
+
+
+def make_arguments(update):
+    """Tensors for the arguments of an update, by their names and types."""
+    text, names = write(update)
+    generator = torch.Generator().manual_seed(1)
+    values = {}
+    for name in names:
+        *sizes, element = re.search(rf"%{name}: \w+<([^>]*)>", text)[1].split("x")
+        sizes, own = [int(size) for size in sizes], name.rpartition("_")[0]
+        value = torch.randn(sizes, generator=generator)
+        if name in NUMBERS:
+            value.fill_(NUMBERS[name])
+        elif own.startswith("place"):
+            value = torch.arange(float(value.numel())).view(sizes)
+        elif "inverse" in own or own in ("scale", "factor"):
+            value.fill_({"scale": 64.0, "factor": 1 / 64}.get(own, 0.25))
+        elif "sq" in own:
+            value.square_()
+        values[name] = value.to(TYPES[element])
+    return [values[name] for name in names], names
 
 
 class Bits(unittest.TestCase):
@@ -71,6 +96,40 @@ class Bits(unittest.TestCase):
                     made.append({name: values[name] for name in names})
                 for name, value in made[0].items():
                     self.assertTrue(torch.equal(value.view(torch.uint8), made[1][name].view(torch.uint8)), name)
+
+    def test_kept(self):
+        """Steps of masters in two halves, rounded stochastically or codes alone, and of moments that are codes."""
+        delayed, block = (Target(find_codes(recipe), "bf16", recipe == "delayed") for recipe in ("delayed", "block"))
+        drawn, clipped = ("decay", "drawn"), ("decay", "clipped")
+        cases = ((Rule("adamw", clipped), Part(64, 256, "bf16", delayed, SPLIT)),
+                 (Rule("lion", drawn), Part(64, 256, "bf16", delayed, DRAWN)),
+                 (Rule("sgd", (*drawn, "momentum")), Part(77, 131, "f32", coded=True)),
+                 (Rule("adamw", drawn), Part(128, 256, "bf16", block, CODES, True)),
+                 (Rule("adamw", drawn), Part(64, 256, "bf16", delayed, CODES, True)),
+                 (Rule("momentum", (*drawn, "nesterov")), Part(64, 256, "bf16", coded=True)),
+                 (Rule("muon", drawn), Part(64, 256, "f32", delayed, gradient="bf16")))
+        for rule, part in cases:
+            with self.subTest(rule=rule, part=part):
+                made = []
+                for target in ("sm_90a", "cpu"):
+                    update = Update(rule, (part,))
+                    values, names = make_arguments(update)
+                    update_plan._compile(update, target)[0](*values)
+                    made.append(values)
+                for name, own, cpu in zip(names, *made):
+                    self.assertTrue(torch.equal(own.view(torch.uint8), cpu.view(torch.uint8)), name)
+
+    def test_together(self):
+        """Several parameters of a size, whose launches are one: each has its own numbers."""
+        delayed = Target(find_codes("delayed"), "bf16", True)
+        update = Update(Rule("adamw", ("decay",)), (Part(64, 128, "bf16", delayed),) * 3 + (Part(1, 256, "bf16"),) * 5)
+        made = []
+        for target in ("sm_90a", "cpu"):
+            values, names = make_arguments(update)
+            update_plan._compile(update, target)[0](*values)
+            made.append(values)
+        for name, own, cpu in zip(names, *made):
+            self.assertTrue(torch.equal(own.view(torch.uint8), cpu.view(torch.uint8)), name)
 
     def test_numbers(self):
         """Those of a step, with a learning rate and a flag in memory."""

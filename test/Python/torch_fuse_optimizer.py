@@ -346,8 +346,8 @@ class Codes(unittest.TestCase):
                 self.assertNotIn("quantize_weight", {key[0] for key in unit._functions})
 
     def test_one_pass(self):
-        """What a GPU launches for two weights of one size: under delayed scaling a kernel for each, which
-        reads what it needs once. Small parameters of one size are one launch."""
+        """What a GPU launches for two weights of one size: under delayed scaling a kernel for both, which reads what
+        it needs once, and one for each of large ones. Small parameters of one size are one launch."""
         from fp8.torch.update_text import Part, Target, Update, write
         from fp8.torch.shard_programs import find_codes
         def count(*parts):
@@ -355,9 +355,10 @@ class Codes(unittest.TestCase):
             made = fp8.emit(text, "mlir", target="sm_90a", to="kernels").decode()
             return made.count("fp8_gpu.launch @")
 
-        for recipe, kernels in {"delayed": 2, "block": 2, "current": 4}.items():
+        for recipe, kernels in {"delayed": 1, "block": 1, "current": 4}.items():
             target = Target(find_codes(recipe), "f32", recipe == "delayed")
             self.assertEqual(count(*[Part(512, 1024, "f32", target)] * 2), kernels, recipe)
+        self.assertEqual(count(*[Part(16384, 8192, "f32")] * 2), 2)
         self.assertEqual(count(*[Part(1, 768, "f32")] * 7, Part(1, 3072, "f32")), 2)
 
     def test_one_launch(self):
@@ -482,21 +483,22 @@ class States(unittest.TestCase):
         group = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1, "momentum": 0.9, "dampening": 0.1}
         for rule, constants in ((Rule("adamw", ("decay",)), (0.9, 0.999, 1e-8, 0.1)),
                                 (Rule("adam", ("late",)), (0.9, 0.999, 1e-8, 0.1)),
-                                (Rule("sgd", ("momentum",)), (0.9, 0.1, 0.1))):
+                                (Rule("sgd", ("momentum",)), (0.9, 0.1, 0.1)), (Rule("lion"), (0.9, 0.999, 0.1)),
+                                (Rule("muon"), (1.0, 0.1)), (Rule("momentum", ("nesterov",)), (0.9, 0.1))):
             for before in (0, 1, 99, 12345, 2.0 ** 23):
                 count = step_program.compile(rule, constants, False, False, "cpu")
                 step, made = torch.full((1, 1), float(before)), torch.zeros(1, len(rule.factors))
-                count(*[step] * (rule.kind != "sgd"), 1e-3, made)
+                count(*[step] * rule.counts, 1e-3, made)
                 numbers = make_numbers(rule, group, before + 1)
                 expected = torch.tensor([numbers[name] for name in rule.factors], dtype=torch.float64).float()
                 self.assertTrue(torch.equal(made[0], expected), (rule, before))
-                self.assertEqual(step.item(), before + (rule.kind != "sgd"))
+                self.assertEqual(step.item(), before + rule.counts)
 
 
 class Refusals(unittest.TestCase):
     def test_refused(self):
         model = make_model("current")
-        with self.assertRaisesRegex(fp8.ArgumentError, "expected an optimizer of torch.optim, AdamW, Adam, SGD, but got RMSprop"):
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected one of the optimizers AdamW, Adam, SGD, Lion, Muon, but got RMSprop"):
             fp8.torch.fuse_optimizer(model, torch.optim.RMSprop(model.parameters()))
         with self.assertRaisesRegex(fp8.ArgumentError, "expected a module, but got int"):
             fp8.torch.fuse_optimizer(3, torch.optim.SGD(model.parameters()))

@@ -21,7 +21,7 @@ from fp8.torch.steps import accumulate, accumulated, end_step, make_states
 
 # What is imported when it is asked for.
 _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel": "tensor_parallel",
-         "KeyValueCache": "key_value_cache",
+         "KeyValueCache": "key_value_cache", "Lion": "lion",
          "Part": "parts", "QuantizedExperts": "experts", "QuantizedLinear": "quantized_linear",
          "RowwiseParallel": "tensor_parallel",
          "attend_to_cache": "cached_attention", "combine": "expert_parallel",
@@ -34,7 +34,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel"
          "scaled_dot_product_attention": "scaled_dot_product", "set_group": "groups", "share_amaxes": "shared_amaxes",
          "use_attention": "autocasting"}
 
-__all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Part", "QuantizedExperts", "QuantizedLinear",
+__all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Lion", "Part", "QuantizedExperts", "QuantizedLinear",
            "RowwiseParallel", "accumulate", "accumulated", "attend_to_cache", "autocast", "combine", "compile_fp8",
            "convert_from_fp8", "convert_to_fp8_training", "cut_for_inference", "dispatch", "end_step", "explain",
            "fuse_optimizer",

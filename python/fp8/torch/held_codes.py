@@ -69,7 +69,7 @@ class HeldCodes:
             self._rows = key
         return True
 
-    def find_copy(self):
+    def find_copy(self, is_master=False):
         """(to, from) of the inverse of the scale that codes were just written with, or None."""
         return (self._inverse, self.arguments["factor"]) if self.is_delayed else None
 
@@ -89,7 +89,10 @@ def find_reason(layer, names):
     """Why the codes of a layer's weight are not written by an optimizer, or None; `names` are of all layers
     by the id of their weight."""
     from fp8.torch.sharded import find_reason as find_other
+    from fp8.torch.coded_weights import is_coded
     weight = layer.weight
+    if is_coded(weight):
+        return None
     if type(weight.data) is not torch.Tensor or not weight.is_contiguous():
         return "its weight is sharded, or no dense tensor"
     if len(names[id(weight)]) > 1:

@@ -18,6 +18,9 @@ from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
+from fp8.torch.coded_weights import decode, encode, find_spec, is_coded
+from fp8.torch.coded_weights import load as load_codes
+from fp8.torch.coded_weights import save as save_codes
 from fp8.torch.gathered import get_plain, is_gathered, is_parallel
 from fp8.torch.linear_programs import ELEMENTS, get_programs, settle_only_faster
 
@@ -50,6 +53,8 @@ class Linear(nn.Linear):
     _amax_groups = {}
     # The group that has parts of the weight, as DTensor cuts it, and the sizes of this rank's.
     _parallel = _part = None
+    # Whether a state_dict has codes of a weight that is codes.
+    saves_codes = False
     # Whether an optimizer writes codes of the weight, which may then be of f32 whatever x is.
     _holds = False
 
@@ -101,7 +106,7 @@ class Linear(nn.Linear):
         has_codes, holds = is_gathered(weight), self._has_held_codes(recipe)
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
-            if has_codes and weight.dtype != dtype:
+            if has_codes and weight.dtype != dtype and not is_coded(weight):
                 raise UnsupportedError(f"expected a MixedPrecisionPolicy with param_dtype={dtype}, since "
                                        f"weights are gathered as codes, but got torch.autocast")
             x, weight = x.to(dtype), weight if holds else weight.to(dtype)
@@ -207,7 +212,7 @@ class Linear(nn.Linear):
         if x.dtype not in ELEMENTS:
             raise ArgumentError(f"expected x of float32, float16 or bfloat16, but got {x.dtype}")
         for name, value in (("weight", weight), ("bias", bias)):
-            if value is not None and value.dtype != x.dtype and not (
+            if value is not None and value.dtype != x.dtype and not is_coded(value) and not (
                     self._holds and value is self.weight and value.dtype == torch.float32):
                 raise ArgumentError(f"expected the {name} to be of {x.dtype} as x is, but got "
                                     f"{value.dtype}; torch.autocast converts both")
@@ -263,7 +268,9 @@ class Linear(nn.Linear):
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        if prefix + "weight" in destination and not keep_vars:
+        if is_coded(self.weight) and not keep_vars:
+            save_codes(self, destination, prefix)
+        elif prefix + "weight" in destination and not keep_vars:
             destination[prefix + "weight"] = get_plain(destination[prefix + "weight"])
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
         for recipe, data in saved.items():
@@ -274,6 +281,7 @@ class Linear(nn.Linear):
     def _load_from_state_dict(self, state_dict, prefix, *args):
         own = {key: state_dict.pop(key) for key in list(state_dict) if key.startswith(prefix)
                and saved_states.parse_key(key[len(prefix):], "weight")}
+        taken = load_codes(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args)
         loaded = set()
         for key, value in own.items():
@@ -285,7 +293,7 @@ class Linear(nn.Linear):
             for recipe, unit in self._units.items():
                 if recipe not in loaded:
                     unit.set_saved(None)
-        state_dict.update(own)
+        state_dict.update({**own, **taken})
 
 
 @torch.compiler.assume_constant_result
@@ -361,7 +369,7 @@ def _find_converted(model, filter):
 
 
 def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, target="auto",
-                            cache_weights=False, only_faster=None, **options):
+                            cache_weights=False, only_faster=None, parameters=None, **options):
     """Makes the products of a model's layers those of FP8, in place, and returns it.
 
     - recipe: as fp8.compile takes it; None for that of `autocast` around a call;
@@ -370,6 +378,8 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     - first_last_bf16: how many layers stay what they are at either end of the model, where
       FP8 costs most accuracy and saves least time;
     - cache_weights, only_faster: as `Linear` has them;
+    - parameters: "fp8" makes the weights of `Linear` layers codes, and nothing else (docs/Torch.md): new Parameters,
+      for an optimizer that is made behind it; of recipes block and current, and sizes that these take;
     - target, options: of fp8.compile.
 
     Layers are those of torch.nn.Linear, which become `Linear` ones, torch.nn.MultiheadAttention,
@@ -381,6 +391,10 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     text = None if recipe is None else get_text(recipe)
     if text is not None:
         check_recipe(text, target, tuple(sorted(options.items())))
+    if parameters not in (None, "fp8"):
+        raise ArgumentError(f"expected parameters to be None or 'fp8', but got {parameters!r}")
+    if parameters == "fp8":
+        find_spec(text)
     only_faster = settle_only_faster(only_faster, options)
     layers, others = _find_converted(model, filter)
     names = list(layers)
@@ -401,6 +415,10 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
             module.__class__ = Linear
             module._begin(text, target, cache_weights, only_faster, options, times,
                           places[module])
+            if parameters == "fp8":
+                encode(module)
+            else:
+                decode(module)
         else:
             converted.convert(module, text, find_format(recipe), target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
@@ -411,6 +429,7 @@ def convert_from_fp8(model):
     """The inverse, in place: all modules are what they were. Returns it."""
     for module in model.modules():
         if type(module) is Linear:
+            decode(module)
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
                          "_only_faster", "_slower", "_number", "_model", "_place", "_sums",

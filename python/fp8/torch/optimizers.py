@@ -12,10 +12,17 @@ import torch
 
 from fp8.errors import ArgumentError
 from fp8.torch import held_codes, modules
+from fp8.torch import moments as moment_states
+from fp8.torch.coded_weights import is_coded
+from fp8.torch.lion import Lion
+from fp8.torch.update_items import Settings
 from fp8.torch.update_plan import Plan
+from fp8.torch.update_text import DRAWN, NEAREST, SPLIT
 
-# Classes of torch.optim that are taken, and what their rules are called.
-_KINDS = {torch.optim.AdamW: "adamw", torch.optim.Adam: "adam", torch.optim.SGD: "sgd"}
+# Classes that are taken, and what their rules are called. Old versions of PyTorch have no Muon.
+_KINDS = {torch.optim.AdamW: "adamw", torch.optim.Adam: "adam", torch.optim.SGD: "sgd", Lion: "lion",
+          **({torch.optim.Muon: "muon"} if hasattr(torch.optim, "Muon") else {})}
+_MASTERS = {None: NEAREST, "stochastic": DRAWN, "split": SPLIT}
 
 
 class _Fused:
@@ -26,7 +33,8 @@ class _Fused:
         # What a scheduler that wraps `step` would note.
         self._opt_called = True
         for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
-            if hasattr(self, name):
+            # Groups that say nothing of graphs have nothing that a host counts.
+            if hasattr(self, name) and all("capturable" in group for group in self.param_groups):
                 getattr(self, name)()
                 break
         loss = None
@@ -52,6 +60,13 @@ class _Fused:
     def load_state_dict(self, state_dict):
         """Takes torch.optim's, too."""
         super().load_state_dict(state_dict)
+        # torch.optim makes all that is floating-point of the parameter's type.
+        saved = [number for group in state_dict["param_groups"] for number in group["params"]]
+        own = [parameter for group in self.param_groups for parameter in group["params"]]
+        for number, parameter in zip(saved, own):
+            for name, value in state_dict["state"].get(number, {}).items():
+                if moment_states.is_own(name, value, self._fp8_plan.settings.masters == SPLIT):
+                    self.state[parameter][name] = value.to(parameter.device, copy=True)
         self._fp8_plan.forget()
 
     def add_param_group(self, param_group):
@@ -102,29 +117,36 @@ def _find_layers(model, chosen):
     return found, left
 
 
-def fuse_optimizer(model, optimizer):
+def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=None):
     """Makes the steps of an optimizer programs that read and write each parameter once, and write the
     codes of the weights of a model's `Linear` layers, so that no forward quantizes a weight.
 
     - model: what convert_to_fp8_training converted;
-    - optimizer: torch.optim.AdamW, Adam or SGD of its parameters, of any options but differentiable.
+    - optimizer: torch.optim.AdamW, Adam, SGD or Muon, or fp8.torch.Lion, of its parameters, of any options but
+      differentiable;
+    - max_norm: scales the gradients of a step where their norm is greater, as clip_grad_norm_ does;
+    - moments: "fp8" for a byte an element, codes with a factor for 128 of them, rounded stochastically;
+    - masters: of parameters in bf16: "stochastic" rounds what a step makes of them stochastically, "split" keeps the
+      other 16 bits of an f32 in the optimizer's state; None rounds to the nearest. Weights that are codes are rounded
+      stochastically; with "split" the optimizer has an f32 of them.
 
     Works in place, and returns the optimizer: its groups, state and hooks stay, and its state_dict is
-    torch.optim's. `optimizer.fp8_left` says which layers' weights are not written as codes, and why,
+    torch.optim's, but for what `moments` and `masters` add. `optimizer.fp8_left` says which layers' weights are not
+    written as codes, and why, `optimizer.grad_norm` the norm of the last step's gradients, if there is a max_norm,
     `optimizer.clip_factor` may be a tensor of one f32 that all gradients are multiplied by, and
     `optimizer.write_codes()` is for weights that something else has changed. Once more, it takes layers that
-    have been converted since. Raises ArgumentError.
+    have been converted since, and other options. Raises ArgumentError.
     """
     cls = getattr(type(optimizer), "_fp8_class", type(optimizer))
     kind = _KINDS.get(cls)
     if kind is None:
         known = ", ".join(cls.__name__ for cls in _KINDS)
-        raise ArgumentError(f"expected an optimizer of torch.optim, {known}, but got "
-                            f"{type(optimizer).__name__}")
+        raise ArgumentError(f"expected one of the optimizers {known}, but got {type(optimizer).__name__}")
     if not isinstance(model, torch.nn.Module):
         raise ArgumentError(f"expected a module, but got {type(model).__name__}")
     if any(group.get("differentiable") for group in optimizer.param_groups):
         raise ArgumentError("expected an optimizer that is not differentiable, but got one that is")
+    settings = _read_settings(max_norm, moments, masters)
     chosen = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     layers, left = _find_layers(model, chosen)
     wrapped = optimizer.__dict__.pop("step", None)
@@ -138,12 +160,23 @@ def fuse_optimizer(model, optimizer):
         _mark(optimizer)
     optimizer.fp8_left, optimizer.clip_factor = left, None
     for layer in layers.values():
-        layer._holds = True
-        layer.take_codes()
-    optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers)
+        if not is_coded(layer.weight):
+            layer._holds = True
+            layer.take_codes()
+    optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers, settings)
     optimizer._fp8_plan.forget()
     optimizer.write_codes()
     return optimizer
+
+
+def _read_settings(max_norm, moments, masters):
+    if max_norm is not None and not (isinstance(max_norm, (int, float)) and max_norm > 0):
+        raise ArgumentError(f"expected max_norm to be a number above 0, but got {max_norm!r}")
+    if moments not in (None, "fp8"):
+        raise ArgumentError(f"expected moments to be None or 'fp8', but got {moments!r}")
+    if masters not in _MASTERS:
+        raise ArgumentError(f"expected masters to be None, 'stochastic' or 'split', but got {masters!r}")
+    return Settings(moments == "fp8", _MASTERS[masters], max_norm)
 
 
 def _mark(optimizer):

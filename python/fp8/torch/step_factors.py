@@ -8,21 +8,29 @@ from fp8.torch import step_program
 _SHARED = {"grad_scale": 1.0, "found_inf": 0.0, "clip": 1.0}
 
 
-def make_numbers(rule, group, step):
-    """Numbers of a rule by name, as torch.optim's fused forms have them, in f64."""
+def make_numbers(rule, group, step, ratio=1.0):
+    """Numbers of a rule by name, as torch.optim's fused forms have them, in f64. Muon's learning rate is multiplied by
+    a ratio, of a parameter's sizes."""
     lr, decay = float(group["lr"]), float(group["weight_decay"])
     if rule.kind == "sgd":
         return {"decay": decay, "momentum": group["momentum"], "damp": 1 - group["dampening"], "step_size": -lr}
+    if rule.kind == "muon":
+        return {"decay": 1 - lr * decay, "step_size": -(lr * ratio)}
+    if rule.kind == "momentum":
+        return dict(zip(("lerp", "momentum"), step_program.find_lerps(rule, group["momentum"])))
     beta1, beta2 = (float(beta) for beta in group["betas"])
+    if rule.kind == "lion":
+        return {"decay": 1 - lr * decay, "beta1": beta1, "rest": 1 - beta1, "beta2": beta2, "square": 1 - beta2,
+                "step_size": -lr}
     return {"decay": 1 - lr * decay if rule.kind == "adamw" else decay,
             "lerp": step_program.find_lerp(rule, beta1), "beta2": beta2, "square": 1 - beta2,
             "step_size": lr / (1 - beta1 ** step), "root": (1 - beta2 ** step) ** 0.5, "eps": group["eps"]}
 
 
-def _get_constants(rule, group):
-    names = ("momentum", "dampening") if rule.kind == "sgd" else ("eps",)
+def _get_constants(rule, group, ratio):
+    names = {"sgd": ("momentum", "dampening"), "momentum": ("momentum",), "lion": (), "muon": ()}.get(rule.kind, ("eps",))
     return (*(float(beta) for beta in group.get("betas", ())), *(float(group[name]) for name in names),
-            float(group["weight_decay"]))
+            *[ratio] * (rule.kind == "muon"), float(group["weight_decay"]))
 
 
 class Factors:
@@ -74,34 +82,39 @@ class Factors:
             state["step"] = step
         self._members[id(step)] = step, {parameter for _, parameter in each}
 
-    def get(self, rule, group, step, device):
-        """Tensors of one f32 by name, for parameters of a group. Counts the step, a tensor or None."""
+    def get(self, rule, group, step, device, ratio=1.0):
+        """Tensors of one f32 by name, for parameters of a group. Counts the step, a tensor or None; `ratio` is what
+        Muon's learning rate is multiplied by."""
         lr, found = group["lr"], self._place(device).get("found_inf") if "scaled" in rule.options else None
         reads_lr = isinstance(lr, torch.Tensor) and lr.is_cuda
         is_captured = device.type == "cuda" and torch.cuda.is_current_stream_capturing()
         if step is not None and step.is_cuda or reads_lr or is_captured and step is None:
-            views = self._compute(rule, group, step, device, lr if reads_lr else None, found)
+            views = self._compute(rule, group, step, device, lr if reads_lr else None, found, ratio)
         else:
             if step is not None:
                 step += 1 if found is None else 1 - found.to(step.device).view(())
-            numbers = make_numbers(rule, group, None if step is None else step.item())
+            count = None if step is None else step.item()
+            numbers = {**make_numbers(rule, group, count, ratio), "count": count}
             views = self._write([numbers[name] for name in rule.factors if name in numbers], device)
         names = [name for name in rule.factors if name not in _SHARED]
         return {**dict(zip(names, views)), **self._place(device)}
 
-    def _compute(self, rule, group, step, device, lr, found):
+    def _compute(self, rule, group, step, device, lr, found, ratio):
         """On a GPU, into memory that stays, by one launch."""
+        if step is not None and not rule.counts:
+            step += 1 if found is None else 1 - found.view(())
+            return [*self._compute(rule, group, None, device, lr, None, ratio), step.view(1, 1)]
         function = step_program.compile(rule._replace(options=tuple(
-            option for option in rule.options if option in ("late", "decay"))), _get_constants(rule, group),
+            option for option in rule.options if option in ("late", "low", "decay"))), _get_constants(rule, group, ratio),
             lr is not None, found is not None, "auto")
-        key = rule, id(group), None if step is None else id(step), device
+        key = rule, id(group), None if step is None else id(step), device, ratio
         if key not in self._memory:
-            count = sum(name not in _SHARED for name in rule.factors)
+            count = sum(name not in _SHARED and name != "count" for name in rule.factors)
             self._memory[key] = torch.empty(1, count, device=device)
         numbers = self._memory[key]
         arguments = [] if step is None else [step.view(1, 1)] + ([] if found is None else [found])
         function(*arguments, float(group["lr"]) if lr is None else lr.to(device, torch.float32).view(1, 1), numbers)
-        return self._split(numbers.view(-1))
+        return self._split(numbers.view(-1)) + [step.view(1, 1)] * ("count" in rule.factors and step is not None)
 
     def _write(self, numbers, device):
         values = torch.tensor(numbers, dtype=torch.float64).float()

@@ -22,6 +22,12 @@ def find_lerp(rule, beta1):
     return struct.unpack("f", struct.pack("f", weight))[0] - 1 if "late" in rule.options else weight
 
 
+def find_lerps(rule, momentum):
+    """The same of Muon's buffer, and of what it takes with Nesterov's momentum of buffer and gradient."""
+    narrow = struct.unpack("f", struct.pack("f", momentum))[0]
+    return find_lerp(rule, momentum), momentum if "low" in rule.options else narrow - 1
+
+
 class _Lines:
     def __init__(self):
         self.lines, self._count = [], 0
@@ -49,10 +55,10 @@ class _Lines:
 
 def write(rule, constants, reads_lr, reads_found):
     """The text of `count(step[, found_inf], lr, numbers)`: adds one to the step, unless the gradients are not
-    finite, and writes the numbers of a Rule in the order of its factors. `constants` are beta1, beta2, eps and
-    the weight decay, or momentum, dampening and that."""
+    finite, and writes the numbers of a Rule in the order of its factors. `constants` are those of a group that the
+    rule takes (step_factors.py), and the weight decay."""
     lines = _Lines()
-    names = [name for name in rule.factors if name not in ("grad_scale", "found_inf", "clip")]
+    names = [name for name in rule.factors if name not in ("grad_scale", "found_inf", "clip", "count")]
     arguments = ["%lr: memref<1x1xf32>" if reads_lr else "%lr_n: f64", f"%numbers: memref<1x{len(names)}xf32>"]
     lines.lines.append("    %zero = arith.constant 0 : index")
     lr = "%lr_n"
@@ -61,11 +67,10 @@ def write(rule, constants, reads_lr, reads_found):
     one = lines.constant(1.0)
     *others, decay = constants
     decayed = lines.emit(f"arith.mulf {lr}, {lines.constant(decay)}")
-    numbers = {"decay": lines.emit(f"arith.subf {one}, {decayed}") if rule.kind == "adamw" else lines.constant(decay)}
-    if rule.kind == "sgd":
-        momentum, dampening = others
-        numbers.update(momentum=lines.constant(momentum), damp=lines.constant(1 - dampening),
-                       step_size=lines.emit(f"arith.negf {lr}"))
+    is_beside = rule.kind in ("adamw", "lion", "muon")
+    numbers = {"decay": lines.emit(f"arith.subf {one}, {decayed}") if is_beside else lines.constant(decay)}
+    if not rule.counts:
+        _write_others(rule, lines, numbers, lr, others)
     else:
         arguments.insert(0, "%step: memref<1x1xf32>")
         _write_moments(rule, lines, numbers, lr, one, others, reads_found)
@@ -80,6 +85,22 @@ def write(rule, constants, reads_lr, reads_found):
             "  scf.forall (%i) in (%c2) {\n    %c0 = arith.constant 0 : index\n"
             "    %is_first = arith.cmpi eq, %i, %c0 : index\n    scf.if %is_first {\n"
             + "\n".join(lines.lines) + "\n    }\n  } {fp8.tiles}\n  return\n}\n")
+
+
+def _write_others(rule, lines, numbers, lr, constants):
+    """Numbers of rules that do not depend on how many steps there were."""
+    if rule.kind == "muon":
+        lr = lines.emit(f"arith.mulf {lr}, {lines.constant(constants[0])}")
+    numbers["step_size"] = lines.emit(f"arith.negf {lr}")
+    if rule.kind == "sgd":
+        momentum, dampening = constants
+        numbers.update(momentum=lines.constant(momentum), damp=lines.constant(1 - dampening))
+    elif rule.kind == "lion":
+        (beta1, beta2) = constants
+        numbers.update(beta1=lines.constant(beta1), rest=lines.constant(1 - beta1), beta2=lines.constant(beta2),
+                       square=lines.constant(1 - beta2))
+    elif rule.kind == "momentum":
+        numbers.update(zip(("lerp", "momentum"), map(lines.constant, find_lerps(rule, constants[0]))))
 
 
 def _write_moments(rule, lines, numbers, lr, one, constants, reads_found):

@@ -1,126 +1,44 @@
 """Steps of optimizers as programs: a parameter, its moments and the codes of a weight in one pass.
 
-What is computed of an element is written once, in f32, with the roundings of torch.optim's fused
-forms on a CPU with FMA; its types, the codes and the parameters of a call come from an Update.
+What is computed of an element is written once (update_rules.py); its types, the codes and the parameters of a
+call come from an Update.
 """
 
 from collections import namedtuple
 
 from fp8 import casts
+from fp8.torch import update_random
 from fp8.torch.program_text import write_block
+from fp8.torch.update_rules import Body, Rule
+
+__all__ = ["Part", "Rule", "Target", "Update", "write"]
 
 # The codes of a weight: a shard_programs.Codes, what the weight is rounded to before it is quantized,
 # and whether scales are those of a state.
 Target = namedtuple("Target", "codes element is_delayed")
 
+# How a parameter that programs compute with in f32 is kept: as numbers of its type, rounded to the nearest; as bf16 that is
+# rounded stochastically; as bf16 and the 16 bits between that and an f32; or as the codes of its Target alone, which are
+# rounded stochastically. The third has its moments in f32: it is an f32, but for where it is.
+NEAREST, DRAWN, SPLIT, CODES = None, "drawn", "split", "codes"
 
-# A parameter: its sizes as a matrix, its type, and a Target or None.
-Part = namedtuple("Part", "rows columns element target", defaults=(None,))
+# A parameter: its sizes as a matrix, the type of it and of its gradient, a Target or None, how it is kept, whether its
+# moments are codes, and the type of the gradient, if that is another one.
+Part = namedtuple("Part", "rows columns element target master coded gradient", defaults=(None, NEAREST, False, None))
 
 # What a program computes: a Rule, of several Parts.
 Update = namedtuple("Update", "rule parts")
 
+# Elements of a moment that share a factor, and what their codes are.
+MOMENT_BLOCK, MOMENT_FORMAT = (1, 128), "f8E4M3FN"
 
 _FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 _LARGEST = {"bf16": 3.3895313892515355e38, "f16": 65504.0}
 _ONE = "tensor<1x1xf32>"
-
-
-class _Body:
-    """Arithmetic on elements, a line for each operation."""
-
-    def __init__(self):
-        self.lines, self._count = [], 0
-
-    def emit(self, text, kind="f32"):
-        self._count += 1
-        self.lines.append(f"    %e{self._count} = {text} : {kind}")
-        return f"%e{self._count}"
-
-    def widen(self, value, element):
-        return value if element == "f32" else self.emit(f"arith.extf {value}", f"{element} to f32")
-
-    def round(self, value, element):
-        return value if element == "f32" else self.emit(f"arith.truncf {value}", f"f32 to {element}")
-
-    def __getattr__(self, name):
-        operation = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
-                     "max": "arith.maximumf", "fma": "math.fma", "sqrt": "math.sqrt", "neg": "arith.negf"}[name]
-        return lambda *values: self.emit(f"{operation} {', '.join(values)}")
-
-
-class Rule(namedtuple("Rule", "kind options", defaults=((),))):
-    """The arithmetic of an optimizer: `kind` is adamw, adam, sgd, or none, which writes codes alone.
-
-    Options: "decay", "maximize", "amsgrad", "nesterov"; "first", of SGD, whose buffer is not there yet;
-    "momentum", of SGD; "late", with a beta1 of up to 1/2; "scaled", with GradScaler's factor and flag;
-    "clipped", with a factor of all gradients.
-    """
-
-    __slots__ = ()
-
-    @property
-    def moments(self):
-        """Names of a parameter's tensors in the optimizer's state."""
-        if self.kind in ("adam", "adamw"):
-            return ("exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * ("amsgrad" in self.options))
-        return ("momentum_buffer",) * ("momentum" in self.options)
-
-    @property
-    def factors(self):
-        """Numbers that all parameters share, in the order of arguments."""
-        own = {"adamw": ("decay", "lerp", "beta2", "square", "step_size", "root", "eps"),
-               "adam": ("decay", "lerp", "beta2", "square", "step_size", "root", "eps"),
-               "sgd": ("decay", "momentum", "damp", "step_size"), "none": ()}[self.kind]
-        return (*own, *["grad_scale", "found_inf"] * ("scaled" in self.options),
-                *["clip"] * ("clipped" in self.options))
-
-    def write(self, body, p, g, moments, factors):
-        """The parameter and the moments behind the step."""
-        if "scaled" in self.options and None in moments.values():
-            none = body.emit("arith.constant 0.0")  # A buffer that is not there yet.
-            moments = {name: none if value is None else value for name, value in moments.items()}
-        old = p, *moments.values()
-        if "scaled" in self.options:
-            g = body.div(g, factors["grad_scale"])
-        if "clipped" in self.options:
-            g = body.mul(g, factors["clip"])
-        if "maximize" in self.options:
-            g = body.neg(g)
-        compute = self._write_sgd if self.kind == "sgd" else self._write_adam
-        new = compute(body, p, g, moments, factors)
-        if "scaled" in self.options:
-            zero = body.emit("arith.constant 0.0")
-            keeps = body.emit(f"arith.cmpf one, {factors['found_inf']}, {zero}")
-            new = [body.emit(f"arith.select {keeps}, {before}, {after}") for before, after in zip(old, new)]
-        return new
-
-    def _write_adam(self, body, p, g, moments, factors):
-        mean, square, *most = moments.values()
-        if self.kind == "adamw":
-            p = body.mul(p, factors["decay"])
-        elif "decay" in self.options:
-            g = body.fma(p, factors["decay"], g)
-        mean = body.fma(body.sub(g, mean), factors["lerp"], g if "late" in self.options else mean)
-        square = body.fma(body.mul(factors["square"], g), g, body.mul(factors["beta2"], square))
-        most = [body.max(each, square) for each in most]
-        root = body.sqrt((most or [square])[0])
-        below = body.add(body.div(root, factors["root"]), factors["eps"])
-        p = body.sub(p, body.div(body.mul(factors["step_size"], mean), below))
-        return [p, mean, square, *most]
-
-    def _write_sgd(self, body, p, g, moments, factors):
-        if "decay" in self.options:
-            g = body.fma(p, factors["decay"], g)
-        kept = []
-        if "momentum" in self.options:
-            buffer = g
-            if "first" not in self.options:
-                before = body.mul(moments["momentum_buffer"], factors["momentum"])
-                buffer = body.fma(g, factors["damp"], before)
-            kept = [buffer]
-            g = body.fma(buffer, factors["momentum"], g) if "nesterov" in self.options else buffer
-        return [body.fma(g, factors["step_size"], p), *kept]
+# Where elements are, and what those of a row, a column, a block or all have in common.
+_MAPS = "".join(f"#{name} = affine_map<(m, n) -> ({places})>\n" for name, places in (
+    ("full", "m, n"), ("one", "0, 0"), ("rows", "m, 0"), ("columns", "0, n"), ("grid_w_w", "0, 0"),
+    ("grid_1_128", "m, n floordiv 128"), ("grid_128_128", "m floordiv 128, n floordiv 128")))
 
 
 class _Writer:
@@ -128,7 +46,12 @@ class _Writer:
 
     def __init__(self, rule, part, number):
         self.rule, self.part, self.number = rule, part, number
-        self.arguments, self.lines, self.factors = [], [], rule.factors
+        self.arguments, self.lines, self.factors, self.taken = [], [], rule.factors, {}
+
+    @property
+    def moment(self):
+        """The type of moments that are no codes."""
+        return "f32" if self.part.master == SPLIT else self.part.element
 
     def name(self, name):
         return f"%{name}_{self.number}"
@@ -142,9 +65,10 @@ class _Writer:
 
     def change(self, name, element, sizes=()):
         """An argument that the program changes, as it is before."""
-        memory = self.take(name, f"memref<{self.size(element, *sizes)}>")
+        size = self.size(element, *sizes)
+        memory = self.take(name, f"memref<{size}>")
         self.lines.append(f"  {self.name(name + '_old')} = bufferization.to_tensor {memory} restrict writable : "
-                          f"memref<{self.size(element)}> to tensor<{self.size(element)}>")
+                          f"memref<{size}> to tensor<{size}>")
         return self.name(name + "_old")
 
     def store(self, value, name, sizes, element):
@@ -168,49 +92,168 @@ class _Writer:
             f"    linalg.yield %r : {self.part.target.element}", f"  }} -> {narrow}"]
         return self.name("narrow")
 
+    # What a linalg.generic of elements takes.
+
+    def add_input(self, operand, name, element, places="#full", sizes=None):
+        rows, columns = sizes or (self.part.rows, self.part.columns)
+        self.inputs.append((operand, f"tensor<{rows}x{columns}x{element}>", places, f"{self.name('v_' + name)}: {element}"))
+
+    def add_places(self):
+        """Takes what random numbers are made from: the row and column of each element, and the parameter's number."""
+        sizes = {"place_rows": (self.part.rows, 1), "place_columns": (1, self.part.columns), "number": (1, 1)}
+        for (name, each), places in zip(sizes.items(), ("#rows", "#columns", "#one")):
+            if self.name(name) not in self.taken:
+                self.taken[self.name(name)] = self.take(name, f"tensor<{each[0]}x{each[1]}xf32>")
+            self.add_input(self.name(name), name, "f32", places, each)
+
+    def draw(self, body):
+        return update_random.draw(body, *[self.name(f"v_{name}") for name in ("place_rows", "place_columns", "number")],
+                                  "%v_count")
+
     def begin_step(self):
         """Makes what the linalg.generic of a step takes, and what it writes to."""
         part, rule = self.part, self.rule
-        self.names, element = ("param", *rule.moments), part.element
-        self.kept = self.names[:1] if "first" in rule.options else self.names  # A new buffer is not read.
-        olds = [self.change(name, element) for name in self.kept]
-        for name in self.names[len(self.kept):]:
-            self.take(name, f"memref<{self.size(element)}>")
-        kind = f"tensor<{self.size(element)}>"
-        self.inputs = [self.take("grad", kind), *olds]
-        self.narrow = part.target.element if part.target and part.target.element != element else None
-        self.elements = [element] * len(self.names) + [self.narrow] * (self.narrow is not None)
+        self.inputs, element = [], part.element
+        is_first = "first" in rule.options  # A new buffer is not read.
+        gradient = part.gradient or element
+        self.add_input(self.take("grad", f"tensor<{self.size(gradient)}>"), "grad", gradient)
+        self.elements, self.kept = [], []
+        if not rule.has_param:
+            self.take("update", f"memref<{self.size('bf16')}>")
+            self.elements.append("bf16")
+        elif part.master == CODES:
+            self.read_codes("param", self.part.target.codes.forward, _FORMATS[part.target.codes.format])
+            self.elements.append("f32")
+        else:
+            for name in ("param", "low")[:1 + (part.master == SPLIT)]:
+                self.add_input(self.change(name, element), name, element)
+                self.elements.append(element)
+        for name in rule.moments:
+            if part.coded:
+                self.read_codes(name, MOMENT_BLOCK, MOMENT_FORMAT, is_first)
+            elif is_first:
+                self.take(name, f"memref<{self.size(self.moment)}>")
+            else:
+                self.add_input(self.change(name, self.moment), name, self.moment)
+            self.elements.append("f32" if part.coded else self.moment)
+        self.narrow = part.target.element if part.target and part.master != CODES and part.target.element != element else None
+        self.elements += [self.narrow] * (self.narrow is not None)
+        if part.master == DRAWN:
+            self.add_places()
         self.results = [f"tensor<{self.size(each)}>" for each in self.elements]
         self.empties = [self.name(f"empty{i}") for i in range(len(self.results))]
         self.lines += [f"  {name} = tensor.empty() : {each}" for name, each in zip(self.empties, self.results)]
 
+    def read_codes(self, name, block, code, is_first=False):
+        """Numbers that are kept as codes, as the step takes them."""
+        grid = self.find_grid(block)
+        factors = f"{grid[0]}x{grid[1]}xf32"
+        if is_first:
+            self.take(f"{name}_codes", f"memref<{self.size(code)}>")
+            return
+        codes = self.change(f"{name}_codes", code)
+        # New ones go elsewhere: other threads may be reading them.
+        inverse = self.take(f"{name}_inverse", f"tensor<{factors}>")
+        scaled = f"!fp8.scaled<{self.size(code)}, block = {write_block(block)}, scale = f32>"
+        self.lines += [
+            f"  {self.name(name + '_a')} = fp8.assemble {codes}, {inverse} : tensor<{self.size(code)}>, tensor<{factors}> -> {scaled}",
+            f"  {self.name(name + '_d')} = fp8.dequantize {self.name(name + '_a')} : {scaled} -> tensor<{self.size('f32')}>"]
+        self.add_input(self.name(name + "_d"), name, "f32")
+
     def write_body(self, body):
         """What is yielded for each of the results."""
-        element = self.part.element
-        values = {name: body.widen(self.name(f"v_{name}"), element) for name in ("grad", *self.kept)}
-        new = self.rule.write(body, values["param"], values["grad"],
-                              {name: values.get(name) for name in self.rule.moments},
-                              {name: f"%v_{name}" for name in self.factors})
-        new = [body.round(value, element) for value in new]
-        if self.narrow:
-            new.append(body.emit(f"arith.truncf {new[0]}", f"{element} to {self.narrow}"))
-        return new
+        part, rule, element = self.part, self.rule, self.part.element
+        given = {each[3].partition(":")[0]: each[3].partition(": ")[2] for each in self.inputs}
 
-    def end_step(self, result, first):
-        """Stores results of a linalg.generic, from the number `first` on."""
-        for i, name in enumerate(self.names):
-            self.store(f"{result}#{first + i}", name, (self.part.rows, self.part.columns), self.part.element)
-        if self.part.target is not None:
-            self.write_codes(f"{result}#{first + len(self.results) - 1 if self.narrow else first}")
+        def read(name):
+            value = self.name(f"v_{name}")
+            return body.widen(value, given[value]) if value in given else None
+
+        moments = {name: read(name) for name in rule.moments}
+        if part.coded:  # Roots of squares have half as many octaves, and are kept in their place.
+            moments = {name: body.mul(value, value) if value and "sq" in name else value for name, value in moments.items()}
+        is_split = part.master == SPLIT and rule.has_param
+        param = update_random.join(body, self.name("v_param"), self.name("v_low")) if is_split else read("param")
+        first, *others = rule.write(body, param, read("grad"), moments, {name: f"%v_{name}" for name in self.factors})
+        if part.coded:
+            others = [body.sqrt(value) if "sq" in name else value for name, value in zip(rule.moments, others)]
+        else:
+            others = [body.round(value, self.moment) for value in others]
+        if not rule.has_param:
+            return [body.round(first, "bf16"), *others]
+        if part.master == SPLIT:
+            own = update_random.write_halves(body, first)
+        elif part.master == DRAWN:
+            own = [update_random.write_bf16(body, first, self.draw(body))]
+        else:
+            own = [first if part.master == CODES else body.round(first, element)]
+        narrow = [body.emit(f"arith.truncf {own[0]}", f"{element} to {self.narrow}")] if self.narrow else []
+        return [*own, *others, *narrow]
+
+    def end_step(self, result):
+        """Stores results of the linalg.generic."""
+        part, sizes, names = self.part, (self.part.rows, self.part.columns), iter(range(len(self.results)))
+        kept = "param" if self.rule.has_param else "update"
+        weight = f"{result}#{next(names)}"
+        if part.master != CODES:
+            self.store(weight, kept, sizes, self.elements[0])
+        if part.master == SPLIT and self.rule.has_param:
+            self.store(f"{result}#{next(names)}", "low", sizes, part.element)
+        for shift, name in zip((0, 12, 12), self.rule.moments):
+            value = f"{result}#{next(names)}"
+            if part.coded:
+                self.store_moment(value, name, shift)
+            else:
+                self.store(value, name, sizes, self.moment)
+        if part.target is not None:
+            self.write_codes(f"{result}#{next(names)}" if self.narrow else weight)
+
+    def store_moment(self, value, name, shift):
+        """A moment as codes, which are rounded stochastically: of what changes by less than their step in each step
+        the nearest would stay what they are."""
+        grid = self.find_grid(MOMENT_BLOCK)
+        quantized = self.quantize(value, f"_{name}", MOMENT_BLOCK, MOMENT_FORMAT, "f32", shift=shift,
+                                  keeps_positive="sq" in name)
+        kind = f"!fp8.scaled<{self.size(MOMENT_FORMAT)}, block = {write_block(MOMENT_BLOCK)}, scale = f32>"
+        codes, inverse = self.disassemble(quantized, kind, f"_{name}")
+        self.store(codes, f"{name}_codes", (self.part.rows, self.part.columns), MOMENT_FORMAT)
+        self.take(f"{name}_inverse_new", f"memref<{grid[0]}x{grid[1]}xf32>")
+        self.store(inverse, f"{name}_inverse_new", grid, "f32")
+
+    def dither(self, value, scale, inverse, suffix, block, shift, keeps_positive):
+        """Numbers moved to those that codes with these scales have."""
+        outer, self.inputs = self.inputs, []
+        grid, rows, columns = self.find_grid(block), *block
+        places = f"#grid_{rows or 'w'}_{columns or 'w'}"
+        self.add_input(value, "x", "f32")
+        self.add_input(scale, "s", "f32", places, grid)
+        self.add_input(inverse, "i", "f32", places, grid)
+        self.add_places()
+        body = Body()
+        scaled = body.mul(self.name("v_x"), self.name("v_s"))
+        moved = body.mul(update_random.dither(body, scaled, self.draw(body), shift, keeps_positive), self.name("v_i"))
+        kind, made, empty = f"tensor<{self.size('f32')}>", self.name("moved" + suffix), self.name("moved_e" + suffix)
+        count = ("%count", _ONE, "#one", "%v_count: f32")
+        operands, kinds, maps, arguments = zip(*self.inputs, count)
+        self.inputs = outer
+        self.lines += [
+            f"  {empty} = tensor.empty() : {kind}",
+            f"  {made} = linalg.generic {{indexing_maps = [{', '.join(maps)}, #full], iterator_types = "
+            f'["parallel", "parallel"]}} ins({", ".join(operands)} : {", ".join(kinds)}) outs({empty} : {kind}) {{',
+            f"  ^bb0({', '.join(arguments)}, %out: f32):", *body.lines, f"    linalg.yield {moved} : f32", f"  }} -> {kind}"]
+        return made
 
     def write_codes(self, weight):
         target, rows, columns = self.part.target, self.part.rows, self.part.columns
-        code, element = _FORMATS[target.codes.format], target.element
+        code, is_master = _FORMATS[target.codes.format], self.part.master == CODES
+        element = "f32" if is_master else target.element
         blocks = {"": target.codes.forward, "_1": target.codes.backward}
         quantized = {}
         for suffix, block in blocks.items():
             if block not in quantized:
-                quantized[block] = self.quantize(weight, suffix, block, code)
+                quantized[block] = self.quantize(
+                    weight, suffix, block, code, element, target.is_delayed, make_rule(target.codes, block, element),
+                    shift=4 if is_master else None)
             value, kind = quantized[block], f"!fp8.scaled<{self.size(code)}, block = {write_block(block)}, scale = f32>"
             sizes, grid = (rows, columns), self.find_grid(block)
             # What is as long the other way round need not be copied for that.
@@ -223,14 +266,19 @@ class _Writer:
                 sizes, value = sizes[::-1], turned
                 kind = (f"!fp8.scaled<{self.size(code, columns, rows)}, block = {write_block(block[::-1])}, "
                         f"scale = f32>")
-            codes, own = self.disassemble(value, kind, suffix)
-            self.take(f"codes{suffix}", f"memref<{sizes[0]}x{sizes[1]}x{code}>")
-            self.store(codes, f"codes{suffix}", sizes, code)
+            codes, own_inverse = self.disassemble(value, kind, suffix)
+            own_codes = f"codes{suffix}"
+            if is_master and not suffix:
+                own_codes = "param_codes"
+            else:
+                self.take(own_codes, f"memref<{sizes[0]}x{sizes[1]}x{code}>")
+            self.store(codes, own_codes, sizes, code)
             if suffix and not (target.is_delayed or is_line):
-                inverse, grid = own, grid[::-1]
+                inverse, grid = own_inverse, grid[::-1]
             if inverse:
-                self.take(f"inverse{suffix}", f"memref<{grid[0]}x{grid[1]}xf32>")
-                self.store(inverse, f"inverse{suffix}", grid, "f32")
+                own = "param_inverse_new" if is_master and not suffix else f"inverse{suffix}"
+                self.take(own, f"memref<{grid[0]}x{grid[1]}xf32>")
+                self.store(inverse, own, grid, "f32")
 
     def disassemble(self, value, kind, suffix):
         codes, inverse = self.name(f"c{suffix}"), self.name(f"i{suffix}")
@@ -241,18 +289,22 @@ class _Writer:
         sizes = self.part.rows, self.part.columns
         return tuple(1 if each is None else -(-size // each) for size, each in zip(sizes, block))
 
-    def quantize(self, weight, suffix, block, code):
-        target, grid = self.part.target, self.find_grid(block)
-        source, kind = f"tensor<{self.size(target.element)}>", f"tensor<{grid[0]}x{grid[1]}xf32>"
+    def quantize(self, weight, suffix, block, code, element, is_delayed=False, rule=(), shift=None, keeps_positive=False):
+        """The codes of a matrix with scales of its own, or of a state; with `shift` after moving each number to one of the
+        two codes around it, by random bits from there on."""
+        grid = self.find_grid(block)
+        source, kind = f"tensor<{self.size(element)}>", f"tensor<{grid[0]}x{grid[1]}xf32>"
         names = {each: self.name(each + suffix) for each in ("amax", "scale", "factor", "q")}
-        nan, rule = casts.write_rule(make_rule(target.codes, block, target.element))
+        nan, rule = casts.write_rule(rule)
         self.lines.append(f"  {names['amax']} = fp8.amax {weight} block = {write_block(block)}{nan} : {source}")
-        if target.is_delayed:
+        if is_delayed:
             self.take("scale", kind), self.take("factor", kind), self.take("row", f"memref<{grid[0]}x{grid[1]}xf32>")
             self.store(names["amax"], "row", grid, "f32")
         else:
             self.lines.append(f"  {names['scale']}, {names['factor']} = fp8.compute_scale {names['amax']} "
                               f"format = {code} scale_type = f32 {rule} : {kind}")
+        if shift is not None:
+            weight = self.dither(weight, names["scale"], names["factor"], suffix, block, shift, keeps_positive)
         self.lines.append(f"  {names['q']} = fp8.quantize {weight} scale({names['scale']}, {names['factor']} : {kind}, "
                           f"{kind}) : {source} -> <{self.size(code)}, block = {write_block(block)}, scale = f32>")
         return names["q"]
@@ -264,71 +316,34 @@ def make_rule(codes, block, element):
     return (*codes.rule, *[("overflow", f"{_LARGEST[element]:.9e}")] * is_narrow) if is_narrow else codes.rule
 
 
-# Parameters of fewer elements take no longer together than a launch.
-_FEW = 65536
-
-
-def _write_steps(writers):
-    """Steps of parameters of one size as one linalg.generic: one launch."""
-    for writer in writers:
-        writer.begin_step()
-    lines = [line for writer in writers for line in writer.lines]
-    first, body = writers[0], _Body()
-    yielded = [value for writer in writers for value in writer.write_body(body)]
-    taken = [f"{writer.name(f'v_{name}')}: {writer.part.element}" for writer in writers
-             for name in ("grad", *writer.kept)]
-    inputs = [name for writer in writers for name in writer.inputs]
-    kinds = [f"tensor<{first.size(first.part.element)}>"] * len(inputs) + [_ONE] * len(first.factors)
-    results = [kind for writer in writers for kind in writer.results]
-    elements = [element for writer in writers for element in writer.elements]
-    maps = ["#full"] * len(inputs) + ["#one"] * len(first.factors) + ["#full"] * len(results)
-    taken += [f"%v_{name}: f32" for name in first.factors] + [f"%out{i}: {each}" for i, each in enumerate(elements)]
-    inputs += [f"%{name}" for name in first.factors]
-    empties = [name for writer in writers for name in writer.empties]
-    result = first.name("new")
-    count = f":{len(results)}" if len(results) > 1 else ":1"
-    lines += [
-        f"  {result}{count} = linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = "
-        f'["parallel", "parallel"]}} ins({", ".join(inputs)} : {", ".join(kinds)}) '
-        f"outs({', '.join(empties)} : {', '.join(results)}) {{", f"  ^bb0({', '.join(taken)}):", *body.lines,
-        f"    linalg.yield {', '.join(yielded)} : {', '.join(elements)}", f"  }} -> ({', '.join(results)})"]
-    place = 0
-    for writer in writers:
-        writer.lines = []
-        writer.end_step(result, place)
-        lines += writer.lines
-        place += len(writer.results)
-    return lines
-
-
-def _list_together(writers):
-    """Lists of those whose steps are one launch."""
-    lists = []
-    for writer in writers:
-        part = writer.part
-        is_small = part.target is None and part.rows * part.columns <= _FEW
-        if is_small and lists and lists[-1][0].part == part:
-            lists[-1].append(writer)
-        else:
-            lists.append([writer])
-    return lists
+def _write_step(writer):
+    """A parameter's step as a linalg.generic, and what becomes of its results."""
+    writer.begin_step()
+    body = Body()
+    yielded = writer.write_body(body)
+    inputs = writer.inputs + [(f"%{name}", _ONE, "#one", f"%v_{name}: f32") for name in writer.factors]
+    operands, kinds, maps, arguments = map(list, zip(*inputs))
+    maps += ["#full"] * len(writer.results)
+    arguments += [f"%out{i}: {each}" for i, each in enumerate(writer.elements)]
+    result, results = writer.name("new"), ", ".join(writer.results)
+    writer.lines += [
+        f"  {result}:{len(writer.results)} = linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = "
+        f'["parallel", "parallel"]}} ins({", ".join(operands)} : {", ".join(kinds)}) '
+        f"outs({', '.join(writer.empties)} : {results}) {{", f"  ^bb0({', '.join(arguments)}):", *body.lines,
+        f"    linalg.yield {', '.join(yielded)} : {', '.join(writer.elements)}", f"  }} -> ({results})"]
+    writer.end_step(result)
 
 
 def write(update):
     """The text of a program with a function `update`, and the names of its arguments: those of each parameter
     with its number behind them, then the factors, each a tensor of one f32."""
-    writers, lines = [_Writer(update.rule, part, number) for number, part in enumerate(update.parts)], []
-    if update.rule.kind == "none":
-        for writer in writers:
-            writer.write_alone()
-            lines += writer.lines
-    else:
-        for each in _list_together(writers):
-            lines += _write_steps(each)
+    writers = [_Writer(update.rule, part, number) for number, part in enumerate(update.parts)]
+    for writer in writers:
+        writer.write_alone() if update.rule.kind == "none" else _write_step(writer)
+    lines = [line for writer in writers for line in writer.lines]
     arguments = [argument for writer in writers for argument in writer.arguments]
     arguments += [(name, _ONE) for name in update.rule.factors]
-    text = ("#full = affine_map<(m, n) -> (m, n)>\n#one = affine_map<(m, n) -> (0, 0)>\n"
-            "module attributes {fp8.exact} {\n"
+    text = (_MAPS + "module attributes {fp8.exact, fp8_gpu.disjoint} {\n"
             f"func.func @update({', '.join(f'%{name}: {kind}' for name, kind in arguments)}) {{\n"
             + "\n".join(lines) + "\n  return\n}\n}\n")
     return text, tuple(name for name, _ in arguments)

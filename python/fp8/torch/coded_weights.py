@@ -1,0 +1,316 @@
+"""Weights that are codes and scales, and nothing else: a byte an element each way.
+
+What computes with such a parameter other than its layer takes its values; what changes it in place rounds the new ones to
+the nearest codes. fp8.torch.fuse_optimizer rounds them stochastically, or keeps a master.
+"""
+
+import copy
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map_only
+
+import fp8
+from fp8.errors import ArgumentError
+from fp8.torch import operations, shard_programs
+from fp8.torch.gathered import FORWARD, Content, GatheredWeight
+from fp8.torch.linear_ops import get_unit
+from fp8.torch.update_text import Target
+
+# Names of a parameter's tensors, and of what the state_dict of a layer has beside its codes.
+_TENSORS = ("codes", "turned", "factors", "turned_factors")
+SCALES = "weight_scale_inv"
+
+
+class CodedContent(Content):
+    """The codes of a weight both ways, and the inverses of their scales."""
+
+    def __init__(self, codes, turned, factors, turned_factors):
+        self.codes, self.turned, self.factors, self.turned_factors = codes, turned, factors, turned_factors
+        self.target = self._next = None
+
+    @classmethod
+    def make(cls, spec, values):
+        """Quantizes values by a shard_programs.Codes."""
+        sizes, device, kind = values.shape, values.device, shard_programs.get_dtype(spec)
+        grid = [1 if each is None else -(-size // each) for size, each in zip(sizes, spec.forward)]
+        inverse = torch.empty(grid, device=device)
+        turned_factors = inverse.view(grid[::-1]) if 1 in grid else torch.empty(grid[::-1], device=device)
+        made = cls(torch.empty(sizes, dtype=kind, device=device), torch.empty(sizes[::-1], dtype=kind, device=device),
+                   inverse, turned_factors)
+        made.target = Target(spec, "f32", False)
+        made.fill(values)
+        return made
+
+    def fill(self, values):
+        """Makes the codes those of values, rounded to the nearest."""
+        spec = self.target.codes
+        made = fp8.quantize(values.detach().float().contiguous(), spec.format, spec.forward, **_read_rule(spec.rule))
+        self.fill_codes(made.codes, made.scale_inv)
+
+    def fill_codes(self, codes, inverse):
+        self.codes.view(torch.uint8).copy_(codes.view(torch.uint8))
+        self.factors.copy_(inverse)
+        self.turned.view(torch.uint8).copy_(codes.view(torch.uint8).t())
+        if self.turned_factors.data_ptr() != self.factors.data_ptr():
+            self.turned_factors.copy_(inverse.t())
+
+    def get_values(self, direction):
+        if direction == FORWARD:
+            return {"weight.codes": self.codes, "weight.scale_inv": self.factors}
+        return {"weight.codes_1": self.turned, "weight.scale_inv_1": self.turned_factors}
+
+    def dequantize(self, dtype):
+        inverse = self.factors
+        for dim, (size, count) in enumerate(zip(self.codes.shape, inverse.shape)):
+            if count not in (1, size):
+                inverse = inverse.repeat_interleave(128, dim).narrow(dim, 0, size)
+        return (self.codes.float() * inverse).to(dtype)
+
+    def clone(self):
+        made = CodedContent(*(getattr(self, name).clone() for name in _TENSORS))
+        if 1 in made.factors.shape:
+            made.turned_factors = made.factors.view(made.turned_factors.shape)
+        made.target = self.target
+        return made
+
+    # What an optimizer's step takes, as of codes that it writes beside a weight.
+
+    @property
+    def arguments(self):
+        if self._next is None or self._next.device != self.factors.device:
+            self._next = torch.empty_like(self.factors)
+        own = {"param_codes": self.codes, "param_inverse": self.factors, "param_inverse_new": self._next,
+               "codes": self.codes, "codes_1": self.turned, "inverse": self.factors}
+        return own if 1 in self.factors.shape else {**own, "inverse_1": self.turned_factors}
+
+    def find_copy(self, is_master):
+        """What a step has written beside factors that it still read."""
+        return (self.factors, self._next) if is_master else None
+
+    def mark(self, weight):
+        """Codes are always those of the weight."""
+
+
+class CodedWeight(GatheredWeight):
+    """A parameter whose values are a CodedContent's."""
+
+    @staticmethod
+    def __new__(cls, content, dtype):
+        made = torch.Tensor._make_wrapper_subclass(cls, content.codes.shape, dtype=dtype, device=content.codes.device)
+        made._content = content
+        return made
+
+    def __init__(self, content, dtype):
+        pass
+
+    def __repr__(self):
+        return f"CodedWeight({list(self.shape)}, {self.dtype})"
+
+    @property
+    def content(self):
+        return self._content
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = torch.nn.Parameter(CodedWeight(self._content.clone(), self.dtype), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        content = self._content
+        return _rebuild, ([getattr(content, name) for name in _TENSORS], content.target, self.dtype, self.requires_grad)
+
+    # What torch.compile asks for.
+
+    def __getattr__(self, name):
+        if name in _TENSORS:
+            return getattr(self._content, name)
+        raise AttributeError(name)
+
+    def __tensor_flatten__(self):
+        return list(_TENSORS), (self.dtype, self._content.target)
+
+    @staticmethod
+    def __tensor_unflatten__(tensors, context, sizes, strides):
+        return _build([tensors[name] for name in _TENSORS], context[1], context[0])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs=None):
+        kwargs, aten = kwargs or {}, torch.ops.aten
+        own = args[0] if args and isinstance(args[0], cls) else None
+        if own is not None and (func in (aten.detach.default, aten.alias.default) or (
+                func is aten.view.default and tuple(args[1]) == tuple(own.shape))):
+            return cls(own._content, own.dtype)
+        if own is not None and func is aten.clone.default:
+            return cls(own._content.clone(), own.dtype)
+        if own is not None and func is aten._to_copy.default:
+            return _convert(own, **kwargs)
+        if own is not None and func is aten.copy_.default and isinstance(args[1], cls) and (
+                own._content.target == args[1]._content.target):
+            own._content.fill_codes(args[1]._content.codes, args[1]._content.factors)
+            return own
+        if func in _CODED:
+            return _CODED[func](*args, **kwargs)
+        changed = _list_changed(func, args, kwargs)
+        values = {}
+
+        def widen(each):
+            if id(each) not in values:
+                values[id(each)] = each, each._content.dequantize(each.dtype)
+            return values[id(each)][1]
+
+        plain = tree_map_only(cls, widen, (args, kwargs))
+        result = func(*plain[0], **plain[1])
+        for each in changed:
+            if isinstance(each, cls):
+                each._content.fill(values[id(each)][1])
+        return own if own is not None and any(each is own for each in changed) else result
+
+
+def is_coded(tensor):
+    return isinstance(tensor, CodedWeight)
+
+
+def _build(tensors, target, dtype):
+    content = CodedContent(*tensors)
+    content.target = target
+    return CodedWeight(content, dtype)
+
+
+def _rebuild(tensors, target, dtype, requires_grad):
+    return torch.nn.Parameter(_build(tensors, target, dtype), requires_grad)
+
+
+def _read_rule(rule):
+    """Pairs of a scale's rule, as fp8.quantize has them."""
+    names = {"pow2": "pow2", "epsilon": "amax_epsilon", "style": "style"}
+    read = {"pow2": lambda text: text == "true", "epsilon": float, "style": str}
+    return {names[key]: read[key](value) for key, value in rule}
+
+
+def _list_changed(func, args, kwargs):
+    """The tensors that an operation writes to, also those in lists."""
+    changed = []
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[place] if place < len(args) else kwargs.get(argument.name)
+            changed += tree_flatten(value)[0]
+    return changed
+
+
+def _convert(weight, dtype=None, device=None, **others):
+    """On another device the same codes; of another type only the values."""
+    if dtype is not None and dtype != weight.dtype:
+        return weight._content.dequantize(dtype).to(device or weight.device)
+    made = weight._content.clone()
+    for name in _TENSORS if device is not None else ():
+        setattr(made, name, getattr(made, name).to(device))
+    return CodedWeight(made, weight.dtype)
+
+
+# ===----------------------------------------------------------------------===
+# In graphs: operations that take tensors of no class of ours
+# ===----------------------------------------------------------------------===
+
+
+def _run_forward(x, tensors, bias, unit, saves):
+    return get_unit(unit).forward(x, _build(tensors, None, x.dtype), bias, saves)
+
+
+def _infer_forward(x, tensors, bias, unit, saves):
+    from fp8.torch.linear_ops import _infer_forward as infer
+    return infer(x, x.new_empty(tensors[0].shape), bias, unit, saves)
+
+
+def _run_backward(dy, saved, tensors, has_bias, unit, needs_x, needs_weight):
+    weight = _build(tensors, None, dy.dtype)
+    return get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
+
+
+def _infer_backward(dy, saved, tensors, has_bias, unit, needs_x, needs_weight):
+    from fp8.torch.linear_ops import _infer_backward as infer
+    return infer(dy, saved, dy.new_empty(tensors[0].shape), has_bias, unit, needs_x, needs_weight)
+
+
+_forward = operations.define(
+    "coded_linear_forward(Tensor x, Tensor[] weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
+    _run_forward, _infer_forward)
+_backward = operations.define(
+    "coded_linear_backward(Tensor dy, Tensor[] saved, Tensor[] weight, bool has_bias, int unit, bool needs_x, "
+    "bool needs_weight) -> Tensor[]", _run_backward, _infer_backward)
+
+
+def _list_tensors(weight):
+    return [getattr(weight._content, name) for name in _TENSORS]
+
+
+_CODED = {
+    torch.ops.fp8.linear_forward.default: lambda x, weight, bias, unit, saves: _forward(
+        x, _list_tensors(weight), bias, unit, saves),
+    torch.ops.fp8.linear_backward.default: lambda dy, saved, weight, *others: _backward(
+        dy, saved, _list_tensors(weight), *others)}
+
+
+# ===----------------------------------------------------------------------===
+# Layers
+# ===----------------------------------------------------------------------===
+
+
+def find_spec(recipe):
+    """The Codes of a recipe's weights, of which both directions have the same. Raises ArgumentError if there are none."""
+    spec = recipe and shard_programs.find_codes(recipe)
+    if not spec or spec.forward != spec.backward or recipe.partition(",")[0] == "delayed":
+        raise ArgumentError("expected a recipe whose weights have the same codes both ways and scales of their own, block or "
+                            f"current, for parameters in FP8, but got {recipe}")
+    return spec
+
+
+def encode(layer):
+    """Makes the weight of a Linear layer codes, if its sizes allow, and says whether they do."""
+    spec = find_spec(layer.recipe)
+    if is_coded(layer.weight) and layer.weight.content.target.codes == spec:
+        layer.take_codes()
+        return True
+    decode(layer)
+    weight = layer.weight
+    if type(weight.data) is not torch.Tensor or any(size % spec.multiple for size in weight.shape):
+        return False
+    content = CodedContent.make(spec, weight.detach())
+    layer.weight = torch.nn.Parameter(CodedWeight(content, weight.dtype), weight.requires_grad)
+    layer.take_codes()
+    return True
+
+
+def decode(layer):
+    """Makes the weight of a layer a tensor again."""
+    weight = layer.weight
+    if is_coded(weight):
+        layer.weight = torch.nn.Parameter(weight.content.dequantize(weight.dtype), weight.requires_grad)
+
+
+def save(layer, destination, prefix):
+    """Puts what a state_dict has of a weight in place of the parameter: values, or codes where the layer says so."""
+    content = layer.weight.content
+    if layer.saves_codes:
+        destination[prefix + "weight"], destination[prefix + SCALES] = content.codes.detach(), content.factors.detach()
+    else:
+        destination[prefix + "weight"] = content.dequantize(layer.weight.dtype)
+
+
+def load(layer, state_dict, prefix):
+    """Takes codes from a state_dict, as those of `save`, whatever the layer has. What is left there is what PyTorch
+    loads, and what has been taken."""
+    scales = state_dict.pop(prefix + SCALES, None)
+    codes = state_dict.get(prefix + "weight")
+    if scales is None or codes is None:
+        return {}
+    taken = {prefix + SCALES: scales, prefix + "weight": codes}
+    if is_coded(layer.weight) and codes.dtype == layer.weight.content.codes.dtype and (
+            scales.shape == layer.weight.content.factors.shape):
+        with torch.no_grad():
+            layer.weight.content.fill_codes(codes, scales)
+            torch.autograd.graph.increment_version(layer.weight)
+        state_dict[prefix + "weight"] = layer.weight.detach()
+    else:
+        content = CodedContent(codes, None, scales, None)
+        state_dict[prefix + "weight"] = content.dequantize(layer.weight.dtype)
+    return taken

@@ -1,0 +1,229 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""Weights that are codes: forwards, steps, graphs, checkpoints, copies and averages of layers with parameters in FP8."""
+
+import copy
+import io
+import unittest
+
+import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.utils.checkpoint import checkpoint
+
+import fp8
+import fp8.torch
+from fp8.torch.coded_weights import CodedWeight
+
+ROWS, WIDTH, WIDE = 128, 128, 256
+
+
+def make_model(parameters="fp8", recipe="block", dtype=torch.bfloat16):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(WIDTH, WIDE), nn.GELU(), nn.LayerNorm(WIDE), nn.Linear(WIDE, WIDTH, bias=False))
+    return fp8.torch.convert_to_fp8_training(model.to(dtype), recipe, first_last_bf16=0, parameters=parameters)
+
+
+def make_input(seed=5, dtype=torch.bfloat16):
+    return torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+class Run:
+    def __init__(self, wrap=lambda model: model, dtype=torch.bfloat16, recipe="block", parameters="fp8", **options):
+        self.model = make_model(parameters, recipe, dtype)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-2, weight_decay=0.1, fused=True)
+        fp8.torch.fuse_optimizer(self.model, self.optimizer, **options)
+        self.call, self.dtype, self.done = wrap(self.model), dtype, 0
+
+    def train(self, steps):
+        losses = []
+        for _ in range(steps):
+            x = make_input(self.done, self.dtype)
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.dtype == torch.float32):
+                loss = (self.call(x) - x.roll(1, 0)).float().square().mean()
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            self.done += 1
+            losses.append(loss.item())
+        return losses
+
+
+def get_bits(model):
+    """Codes and factors of both directions."""
+    return [tensor.view(torch.uint8) for layer in (model[0], model[3]) for direction in ("forward", "backward")
+            for tensor in layer.weight.content.get_values(direction).values()]
+
+
+class Steps(unittest.TestCase):
+    def compare(self, own, other):
+        for mine, its in zip(get_bits(own), get_bits(other)):
+            self.assertTrue(torch.equal(mine, its))
+
+    def test_forward(self):
+        """It is that of layers that quantize the same weight, and so are gradients."""
+        for recipe in ("block", "current"):
+            own, other = (make_model(parameters, recipe) for parameters in ("fp8", None))
+            results = []
+            for model in (own, other):
+                x = make_input().requires_grad_()
+                y = model(x)
+                y.float().square().sum().backward()
+                results.append((y, x.grad, *(parameter.grad for parameter in model.parameters())))
+            for mine, its in zip(*results):
+                self.assertTrue(torch.equal(mine, its))
+
+    def test_training(self):
+        """Losses are near those with bf16 weights, whatever the optimizer keeps; both ways have the same codes, which are
+        those of the master, if there is one."""
+        plain = Run(parameters=None).train(8)
+        for recipe in ("block", "current"):
+            for options in ({}, {"moments": "fp8"}, {"masters": "split"}):
+                run = Run(recipe=recipe, **options)
+                losses = run.train(8)
+                self.assertLess(abs(losses[-1] - plain[-1]), 0.02 * plain[-1])
+                self.assertEqual(run.optimizer.fp8_left, {})
+                for layer in (run.model[0], run.model[3]):
+                    content = layer.weight.content
+                    self.assertTrue(torch.equal(content.codes.view(torch.uint8).t(), content.turned.view(torch.uint8)))
+                    self.assertTrue(torch.equal(content.factors.t(), content.turned_factors))
+                    if "masters" in options:
+                        made = content.clone()
+                        made.fill(run.optimizer.state[layer.weight]["master"])
+                        self.assertTrue(torch.equal(made.codes.view(torch.uint8), content.codes.view(torch.uint8)))
+
+    def test_small_steps(self):
+        """Steps that are a hundredth of a code's are not lost, as in rounding to the nearest."""
+        model = make_model()
+        weight = model[3].weight
+        optimizer = torch.optim.SGD([weight], 1.0)
+        fp8.torch.fuse_optimizer(model, optimizer)
+        before = weight.content.dequantize(torch.float32)
+        step = before.abs().mean().item() * 2.0 ** -4 / 100
+        for _ in range(50):
+            weight.grad = torch.full_like(before, step, dtype=torch.bfloat16)
+            optimizer.step()
+        moved = (before - weight.content.dequantize(torch.float32)).mean().item() / (50 * step)
+        self.assertAlmostEqual(moved, 1.0, delta=0.1)
+
+    def test_graphs(self):
+        """In torch.compile, which takes codes, and under checkpointing, losses are the same."""
+        own = Run()
+        losses = own.train(3)
+        for wrap in (lambda model: torch.compile(model, backend="aot_eager", fullgraph=True),
+                     lambda model: lambda x: checkpoint(model, x, use_reentrant=False)):
+            run = Run(wrap)
+            self.assertEqual(run.train(3), losses)
+            self.compare(run.model, own.model)
+
+    def test_autocast(self):
+        self.assertLess(Run(dtype=torch.float32).train(8)[-1], 1.25)
+
+    def test_other_optimizers(self):
+        """Those of PyTorch round to the nearest codes."""
+        model = make_model()
+        optimizer = torch.optim.SGD(model.parameters(), 0.5)
+        x, losses = make_input(), []
+        for _ in range(4):
+            loss = (model(x) - x.roll(1, 0)).float().square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], losses[0])
+
+
+class States(unittest.TestCase):
+    def test_checkpoints(self):
+        """In bf16, or as codes, into models of either kind."""
+        run, x = Run(), make_input()
+        run.train(2)
+        expected = run.model(x)
+        for saves_codes in (False, True):
+            for layer in (run.model[0], run.model[3]):
+                layer.saves_codes = saves_codes
+            file = io.BytesIO()
+            torch.save(run.model.state_dict(), file)
+            states = torch.load(io.BytesIO(file.getvalue()))
+            self.assertEqual(states["0.weight"].dtype, torch.float8_e4m3fn if saves_codes else torch.bfloat16)
+            self.assertEqual("0.weight_scale_inv" in states, saves_codes)
+            for parameters in ("fp8", None):
+                model = make_model(parameters)
+                with torch.no_grad():
+                    model[0].weight.zero_()
+                self.assertEqual(str(model.load_state_dict(states)), "<All keys matched successfully>")
+                self.assertTrue(torch.equal(model(x), expected))
+
+    def test_resumed(self):
+        """A run that goes on from a checkpoint is one that did not stop, from either kind."""
+        for options in ({}, {"moments": "fp8"}, {"masters": "split"}):
+            whole = Run(**options)
+            losses = whole.train(4)
+            for saves_codes in (True, False):
+                first, second = Run(**options), Run(**options)
+                first.train(2)
+                for layer in (first.model[0], first.model[3]):
+                    layer.saves_codes = saves_codes
+                second.model.load_state_dict(copy.deepcopy(first.model.state_dict()))
+                second.optimizer.load_state_dict(copy.deepcopy(first.optimizer.state_dict()))
+                second.done = 2
+                self.assertEqual(second.train(2), losses[2:])
+
+    def test_copies(self):
+        """A copy, and what has been pickled, has codes of its own."""
+        run, x = Run(), make_input()
+        run.train(1)
+        file = io.BytesIO()
+        torch.save(run.model, file)
+        for other in (copy.deepcopy(run.model), torch.load(io.BytesIO(file.getvalue()), weights_only=False)):
+            self.assertIsInstance(other[0].weight, CodedWeight)
+            self.assertIsInstance(other[0].weight, nn.Parameter)
+            self.assertTrue(torch.equal(other(x), run.model(x)))
+            with torch.no_grad():
+                other[0].weight.mul_(2)
+            self.assertFalse(torch.equal(other(x), run.model(x)))
+
+    def test_averages(self):
+        """An average is of numbers, once its model has been converted back."""
+        run = Run()
+        average = AveragedModel(run.model, multi_avg_fn=get_ema_multi_avg_fn(0.5))
+        fp8.torch.convert_from_fp8(average.module)
+        expected, weight = None, run.model[3].weight
+        for _ in range(3):
+            run.train(1)
+            average.update_parameters(run.model)
+            values = weight.content.dequantize(torch.bfloat16)
+            expected = values if expected is None else expected.lerp(values, 0.5)
+        self.assertIs(type(average.module[3].weight.data), torch.Tensor)
+        torch.testing.assert_close(average.module[3].weight.detach(), expected, rtol=0.01, atol=1e-4)
+
+    def test_values(self):
+        """What is computed with a weight is of its values, and what is written is rounded."""
+        weight = make_model()[3].weight
+        with torch.no_grad():
+            weight.fill_(1.5)
+            self.assertEqual(set((weight + 1).flatten().tolist()), {2.5})
+            torch._foreach_mul_([weight], 2.0)
+        self.assertEqual(weight.float().max().item(), 3.0)
+        self.assertEqual(weight.to(torch.float32).dtype, torch.float32)
+
+    def test_converted_back(self):
+        model = make_model()
+        values = model[0].weight.content.dequantize(torch.bfloat16)
+        fp8.torch.convert_from_fp8(model)
+        self.assertIs(type(model[0].weight.data), torch.Tensor)
+        self.assertTrue(torch.equal(model[0].weight, values))
+
+    def test_refused(self):
+        for recipe in ("delayed", "rowwise", "mxfp8"):
+            with self.assertRaisesRegex(fp8.ArgumentError, f"block or current, for parameters in FP8, but got {recipe}"):
+                make_model(recipe=recipe)
+        with self.assertRaisesRegex(fp8.ArgumentError, "parameters to be None or 'fp8', but got 'int8'"):
+            make_model("int8")
+        model = nn.Sequential(nn.Linear(48, 128), nn.Linear(128, 128))
+        fp8.torch.convert_to_fp8_training(model, "block", first_last_bf16=0, parameters="fp8")
+        self.assertEqual([isinstance(layer.weight, CodedWeight) for layer in model], [False, True])
+
+
+if __name__ == "__main__":
+    unittest.main()
