@@ -54,6 +54,9 @@ def program(spec):
         if name in spec.get("others", ()):
             arguments.append(f"%{name}: {kind}")
             others += f" {name}(%{name} : {kind})"
+    if spec.get("dropout"):
+        arguments.append("%dropout: tensor<2xi64>")
+        others += f" dropout(%dropout : tensor<2xi64>) rate = {spec['dropout']:e}"
     if spec.get("mask"):
         # It tells batches and keys apart, and maybe queries.
         kind = f"tensor<?x1x{queries if spec['mask_of_queries'] else 1}x?x{spec['mask']}>"
@@ -92,6 +95,9 @@ def program_gradients(spec):
     if "key_ranges" in spec.get("others", ()):
         arguments.append("%key_ranges: tensor<?x?x2xi32>")
         others = " key_ranges(%key_ranges : tensor<?x?x2xi32>)"
+    if spec.get("dropout"):
+        arguments.append("%dropout: tensor<2xi64>")
+        others += f" dropout(%dropout : tensor<2xi64>) rate = {spec['dropout']:e}"
     results = ", ".join(f"tensor<{shape}xbf16>" for shape in (queries, keys, keys))
     attributes = write_scale(spec) + " window = [*, 0]" * spec["causal"] + f" order = {spec['order']}"
     return (f"func.func @gradients({', '.join(arguments)}) -> ({results}) {{\n{made}"

@@ -134,6 +134,8 @@ def time_caps(kernels, rows, dim, batch, positions):
         "cudnn_without": peer(SDPBackend.CUDNN_ATTENTION, q, k, v, True)}
     contenders |= {x.name: x.bind(q, k, v)[0] for x in kernels if not x.spec.get("gradients")}
     rows.append({"what": "cap", "dim": dim, "batch": batch, "positions": positions, "us": measure(contenders)})
+    if not any(x.spec.get("gradients") for x in kernels):
+        return
     lse = torch.randn(batch, spec["heads"], positions, device="cuda") + math.log(positions)
     delta = torch.randn_like(lse)
     contenders = {"flex_cap": lambda: torch.autograd.grad(y, across, dy.transpose(1, 2), retain_graph=True)}

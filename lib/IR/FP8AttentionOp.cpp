@@ -8,6 +8,7 @@
 
 #include "MatmulVerifiers.h"
 #include "WindowSyntax.h"
+#include "fp8/IR/Dropout.h"
 #include "fp8/IR/FP8AttentionBackwardOp.h"
 
 using namespace mlir;
@@ -244,6 +245,22 @@ static LogicalResult verifyPages(AttentionOp op) {
   return success();
 }
 
+/// Verifies attention_c16, and attention_backward_c10.
+template <class OpTy>
+static LogicalResult verifyDropout(OpTy op) {
+  std::optional<APFloat> rate = op.getRate();
+  if (rate.has_value() != (op.getDropout() != nullptr))
+    return op.emitOpError("expected dropout and its rate, but got one of both");
+  if (!rate)
+    return success();
+  constexpr int64_t kOne = int64_t(1) << 16;
+  if (!rate->isFinite() || (rate->isNegative() && !rate->isZero()) ||
+      rate->convertToDouble() >= 1.0 || getDropThreshold(rate) >= kOne)
+    return op.emitOpError("expected a rate from 0 to 1 - 2^-16, but got ")
+           << op.getRateAttr();
+  return verifyNumbers(op, "dropout", op.getDropout(), {2});
+}
+
 /// Verifies c4 and c5 of both, attention_c15 and attention_backward_c9.
 template <class OpTy>
 static LogicalResult verifyScores(OpTy op) {
@@ -270,7 +287,7 @@ LogicalResult AttentionOp::verify() {
       failed(verifyElements(*this)) || failed(verifyMask(*this)))
     return failure();
   if (failed(verifyAllNumbers(*this)) || failed(verifyPages(*this)) ||
-      failed(verifyScores(*this)))
+      failed(verifyScores(*this)) || failed(verifyDropout(*this)))
     return failure();
   // attention_c6
   if (std::optional<APFloat> factor = getPScale()) {
@@ -293,7 +310,7 @@ LogicalResult AttentionOp::verify() {
 LogicalResult AttentionBackwardOp::verify() {
   if (failed(verifyShapes(*this, "grad", getGrad())) ||
       failed(verifyElements(*this)) || failed(verifyScores(*this)) ||
-      failed(verifyRanges(*this)) ||
+      failed(verifyRanges(*this)) || failed(verifyDropout(*this)) ||
       failed(verifyRows(*this, "lse", getLse())) ||
       failed(verifyRows(*this, "delta", getDelta())))
     return failure();

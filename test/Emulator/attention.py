@@ -2,6 +2,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=1 %python %s sm_90a few
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a masks
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a dropout
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 %python %s sm_100a
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
 # REQUIRES: python-package, linker
@@ -101,6 +102,18 @@ CAPS = [
     Attention("e4m3", 2, 3, 515, 14, 2, 64, accumulate="promote", layout="bhsd", of_heads=True, cap=5.0, starts=[7, 0]),
     Attention("bf16", 1, 5, 0, 2, 1, 64, cap=1.0),
 ]
+# Shares that are left out; those of few queries have a kernel with whole tiles.
+DROPOUT = [
+    Attention("bf16", 2, 200, 330, 4, 2, 128, window=(None, 0), bottom_right=True, dropout=0.1),
+    Attention("f16", 1, 150, 310, 1, 1, 64, dropout=0.5, layout="bhsd", lse=False),
+    Attention("e4m3", 2, 130, 333, 2, 1, 64, accumulate="promote", of_heads=True, dropout=0.1, data="peaked"),
+    Attention("e4m3", 1, 70, 400, 2, 2, 128, accumulate="fast", dropout=0.2, window=(100, 0)),
+    Attention("bf16", 2, 1, 700, 8, 2, 64, dropout=0.3, lengths=[700, 30]),
+    Attention("bf16", 1, 140, 300, 4, 2, 64, sinks=0.0, cap=2.0, ranges="packed", dropout=0.9),
+    Attention("bf16", 2, 70, 129, 4, 2, 256, mask="i1", mask_of="bqk", dropout=0.1),
+    Attention("bf16", 1, 65, 64, 1, 1, 64, dropout=1e-6),
+    Attention("bf16", 1, 5, 0, 2, 1, 64, dropout=0.1),
+]
 MASKS = [
     Attention("bf16", 2, 140, 301, 2, 1, 64, mask="i1", mask_of="bqk", window=(None, 0), bottom_right=True),
     Attention("bf16", 2, 70, 129, 4, 2, 128, mask="bf16", mask_of="bhqk", layout="bhsd"),
@@ -126,6 +139,8 @@ FEW = [
     Attention("e4m3", 2, 1, 700, 16, 8, 64, accumulate="fast", ranges="random", lengths=[650, 40]),
 ]
 
+CHOICES = {"few": FEW, "caps": CAPS, "masks": MASKS, "dropout": DROPOUT}
+
 
 def check_nan(target, rng):
     """A key that is NaN makes all queries NaN that see it, wherever in a tile it is."""
@@ -143,10 +158,10 @@ def main():
     target = sys.argv[1]
     rng = np.random.default_rng(2026)
     if sys.argv[2:]:
-        cases = [case for name in sys.argv[2:] for case in {"few": FEW, "caps": CAPS, "masks": MASKS}[name]]
+        cases = [case for name in sys.argv[2:] for case in CHOICES[name]]
     else:
         check_nan(target, rng)
-        cases = CASES + (CAPS + MASKS) * (target == "cpu") + [Attention.random(rng) for _ in range(RANDOM)]
+        cases = CASES + (CAPS + MASKS + DROPOUT) * (target == "cpu") + [Attention.random(rng) for _ in range(RANDOM)]
     for case in cases:
         case.check(target, rng)
 

@@ -4,6 +4,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a any
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_90a ranges
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a dropout
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_90a random
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
@@ -58,6 +59,14 @@ CASES = {
         Gradients("e4m3", 2, 200, 300, 2, 1, 128, ranges="packed"),
         Gradients("bf16", 2, 300, 500, 1, 1, 64, ranges="random", cap=2.0, order="any"),
         Gradients("bf16", 2, 5, 0, 2, 1, 64, ranges="random"),
+    ],
+    "dropout": [
+        Gradients("bf16", 1, 64, 128, 1, 1, 128, dropout=0.5),
+        Gradients("bf16", 2, 200, 300, 2, 1, 64, window=(None, 0), bottom_right=True, dropout=0.1),
+        Gradients("f16", 1, 150, 310, 2, 2, 128, window=(20, 25), grad="f16", dropout=0.3),
+        Gradients("e4m3", 1, 130, 200, 2, 1, 64, layout="bhsd", grad="f16", dropout=0.1),
+        Gradients("e4m3", 1, 200, 300, 2, 1, 128, window=(None, 0), dropout=0.2, ranges="packed", order="any"),
+        Gradients("bf16", 1, 130, 200, 2, 1, 64, cap=2.0, dropout=0.9),
     ],
     "caps": [
         Gradients("bf16", 1, 200, 300, 2, 1, 128, window=(None, 0), bottom_right=True, cap=1.0),

@@ -117,3 +117,19 @@ func.func @c9_cap(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>) {
   %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows scale = 1.0 cap = 0.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c10_rate(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>, %state: tensor<2xi64>) {
+  // expected-error @below {{expected a rate from 0 to 1 - 2^-16, but got 1.000000e+00 : f32}}
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows dropout(%state : tensor<2xi64>) rate = 0.99999999 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c10_dropout(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>, %state: tensor<1xi64>) {
+  // expected-error @below {{expected dropout to have shape 'tensor<2xi64>', but got 'tensor<1xi64>'}}
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows dropout(%state : tensor<1xi64>) rate = 0.1 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32> -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return
+}

@@ -44,3 +44,12 @@ func.func @ranges(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>, %ranges
       -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
   return %0#0 : tensor<1x16x4x64xbf16>
 }
+
+// CHECK-LABEL: @dropout
+// CHECK: dropout(%{{.*}} : tensor<2xi64>) rate = 1.000000e-01 scale = 5.000000e-01 :
+func.func @dropout(%q: tensor<1x16x4x64xbf16>, %rows: tensor<1x4x16xf32>, %state: tensor<2xi64>) -> tensor<1x16x4x64xbf16> {
+  %0:3 = fp8.attention_backward %q, %q, %q, %q, %rows, %rows dropout(%state : tensor<2xi64>) rate = 0.1 scale = 0.5
+      : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x4x16xf32>, tensor<1x4x16xf32>
+      -> tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>
+  return %0#0 : tensor<1x16x4x64xbf16>
+}

@@ -223,3 +223,35 @@ func.func @c15_infinite(%q: tensor<2x16x4x64xbf16>) {
   %0 = fp8.attention %q, %q, %q scale = 1.0 cap = 0x7F800000 : tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16>, tensor<2x16x4x64xbf16> -> tensor<2x16x4x64xbf16>
   return
 }
+
+// -----
+
+func.func @c16_rate(%q: tensor<1x16x4x64xbf16>, %state: tensor<2xi64>) {
+  // expected-error @below {{expected a rate from 0 to 1 - 2^-16, but got 1.000000e+00 : f32}}
+  %0 = fp8.attention %q, %q, %q dropout(%state : tensor<2xi64>) rate = 1.0 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c16_rate_below(%q: tensor<1x16x4x64xbf16>, %state: tensor<2xi64>) {
+  // expected-error @below {{expected a rate from 0 to 1 - 2^-16, but got -1.000000e-01 : f32}}
+  %0 = fp8.attention %q, %q, %q dropout(%state : tensor<2xi64>) rate = -0.1 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c16_dropout(%q: tensor<1x16x4x64xbf16>, %state: tensor<3xi64>) {
+  // expected-error @below {{expected dropout to have shape 'tensor<2xi64>', but got 'tensor<3xi64>'}}
+  %0 = fp8.attention %q, %q, %q dropout(%state : tensor<3xi64>) rate = 0.1 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c16_no_rate(%q: tensor<1x16x4x64xbf16>, %state: tensor<2xi64>) {
+  // expected-error @below {{expected dropout and its rate, but got one of both}}
+  %0 = "fp8.attention"(%q, %q, %q, %state) <{softmax_scale = 1.0 : f32, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 1>}> : (tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<2xi64>) -> tensor<1x16x4x64xbf16>
+  return
+}

@@ -63,3 +63,11 @@ func.func @capped(%q: tensor<2x16x4x64xf16>, %mask: tensor<16xf32>) -> tensor<2x
       : tensor<2x16x4x64xf16>, tensor<2x16x4x64xf16>, tensor<2x16x4x64xf16> -> tensor<2x16x4x64xf16>
   return %0 : tensor<2x16x4x64xf16>
 }
+
+// CHECK-LABEL: @dropout
+// CHECK: sinks(%{{.*}} : tensor<4xf32>) dropout(%{{.*}} : tensor<2xi64>) rate = 1.000000e-01 scale = 1.000000e+00 :
+func.func @dropout(%q: tensor<2x16x4x64xf16>, %sinks: tensor<4xf32>, %state: tensor<2xi64>) -> tensor<2x16x4x64xf16> {
+  %0 = fp8.attention %q, %q, %q sinks(%sinks : tensor<4xf32>) dropout(%state : tensor<2xi64>) rate = 0.1 scale = 1.0
+      : tensor<2x16x4x64xf16>, tensor<2x16x4x64xf16>, tensor<2x16x4x64xf16> -> tensor<2x16x4x64xf16>
+  return %0 : tensor<2x16x4x64xf16>
+}

@@ -11,7 +11,8 @@
 
 include "fp8/IR/FP8OpBase.td"
 
-def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
+def FP8_AttentionBackwardOp : FP8_Op<"attention_backward",
+    [AttrSizedOperandSegments]> {
   let summary = "gradients of the queries, keys and values of an attention";
   let description = [{
     What `fp8.attention` of the same Q, K and V, scale and window passes back.
@@ -37,6 +38,10 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
     tanh(s[i, j] / c) before that, and g[i, j] has one more factor,
     T(1 - t[i, j]^2). `key_ranges` are those of `fp8.attention`, too.
 
+    With `dropout` and a rate r the same p are left out as in `fp8.attention`: of
+    these neither the sum over d in g nor the term of dv counts, and of the others
+    both are divided by 1 - r.
+
     With `order = deterministic`, the default, results have the same bits in
     every run: dQ adds up tiles of keys in the order of these, beginning with
     zero and rounding to f32 each time. How many keys a tile has, and how they
@@ -57,7 +62,9 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
     - (C7) dQ, dK and dV have the shapes of Q, K and V, and the element type of
       `grad`; operands in high precision have it, too;
     - (C8) `key_ranges` is `B x Sq x 2`, i32;
-    - (C9) `cap` is finite and positive.
+    - (C9) `cap` is finite and positive;
+    - (C10) `dropout` has two elements, and a rate that is at least 0 and, as it
+      is rounded, less than 1.
 
     Example:
 
@@ -75,7 +82,9 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
                        FP8_MatmulOperand:$k, FP8_MatmulOperand:$v,
                        FP8_F32Tensor:$lse, FP8_F32Tensor:$delta,
                        Optional<3DTensorOf<[I32]>>:$key_ranges,
+                       Optional<1DTensorOf<[I64]>>:$dropout,
                        F32Attr:$softmax_scale,
+                       OptionalAttr<F32Attr>:$rate,
                        OptionalAttr<F32Attr>:$cap,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
@@ -86,6 +95,7 @@ def FP8_AttentionBackwardOp : FP8_Op<"attention_backward"> {
   let assemblyFormat = [{
     $grad `,` $q `,` $k `,` $v `,` $lse `,` $delta
     (`key_ranges` `(` $key_ranges^ `:` type($key_ranges) `)`)?
+    (`dropout` `(` $dropout^ `:` type($dropout) `)` `rate` `=` $rate)?
     `scale` `=` $softmax_scale (`cap` `=` $cap^)? custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     custom<SumOrder>($any_order) attr-dict

@@ -64,6 +64,17 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     c * tanh(s / c) takes the place of s. Those of a GPU are within 2^-20 * c of
     that.
 
+    With `dropout` and a rate r, rounded to a multiple of 2^-16, a share of r of
+    the p is left out of the product with V, but not of l, and the result is
+    divided by 1 - r. Which, its operand says, a seed and an offset: those whose
+    number of 16 bits is less than r * 2^16. Eight keys and queries share a call
+    of Philox4x32-10, whose key are the words of the seed, the second one
+    exclusive-ored with the offset's second one. Of key j, query i and head h of
+    batch b the counter is `{4 * (j / 16) + j / 2 mod 4, 8 * (i / 16) + i mod 8,
+    b * H + h, the offset's first word}`, and the number is the lower half of word
+    `2 * (j mod 2) + j / 8 mod 2`, or, where `i / 8` is odd, the upper one. So it
+    is on all targets.
+
     `accumulate = promote` (the default for 8 bits) adds the product of P and V
     of each tile of keys to an f32; `fast` leaves it to the tensor core's own
     accumulator. The products of Q and K are one chain of the tensor core's,
@@ -90,7 +101,9 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     - (C12) `key_starts` is `B`, i32;
     - (C13) `key_ranges` is `B x Sq x 2`, i32;
     - (C14) `sinks` is `H`, f32;
-    - (C15) `cap` is finite and positive.
+    - (C15) `cap` is finite and positive;
+    - (C16) `dropout` has two elements, and a rate that is at least 0 and, as it
+      is rounded, less than 1.
 
     Example:
 
@@ -107,7 +120,9 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<1DTensorOf<[I32]>>:$key_starts,
                        Optional<3DTensorOf<[I32]>>:$key_ranges,
                        Optional<1DTensorOf<[F32]>>:$sinks,
+                       Optional<1DTensorOf<[I64]>>:$dropout,
                        F32Attr:$softmax_scale,
+                       OptionalAttr<F32Attr>:$rate,
                        OptionalAttr<F32Attr>:$cap,
                        OptionalAttr<DenseI64ArrayAttr>:$window,
                        UnitAttr:$bottom_right,
@@ -123,6 +138,7 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
     (`key_starts` `(` $key_starts^ `:` type($key_starts) `)`)?
     (`key_ranges` `(` $key_ranges^ `:` type($key_ranges) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`dropout` `(` $dropout^ `:` type($dropout) `)` `rate` `=` $rate)?
     `scale` `=` $softmax_scale (`cap` `=` $cap^)? custom<Window>($window)
     (`bottom_right` $bottom_right^)? (`layout` `=` `` $layout^)?
     (`accumulate` `=` `` $accumulate^)? (`p_scale` `=` $p_scale^)? attr-dict

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBackwardSpec.h"
+#include "fp8/IR/Dropout.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -75,5 +76,6 @@ AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
                   *spec.cap);
   }
   spec.hasKeyRanges = op.getKeyRanges() != nullptr;
+  spec.dropThreshold = getDropThreshold(op.getRate());
   return spec;
 }

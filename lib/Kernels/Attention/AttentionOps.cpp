@@ -8,6 +8,7 @@
 
 #include "AttentionBackwardSpec.h"
 #include "AttentionSpec.h"
+#include "fp8/IR/Dropout.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Kinds.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -66,7 +67,8 @@ struct AttentionKernel
   }
 
   /// Codes, or numbers, of Q, K and V, then the factors of these, and what
-  /// says which keys there are, sinks and the mask.
+  /// says which keys there are, sinks, what numbers of dropout come of, and the
+  /// mask.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionOp>(operation);
     Location loc = op.getLoc();
@@ -94,6 +96,8 @@ struct AttentionKernel
     for (Value numbers : {op.getKeyStarts(), op.getKeyRanges(), op.getSinks()})
       if (numbers)
         operands.ins.push_back(numbers);
+    if (getDropThreshold(op.getRate()))
+      operands.ins.push_back(op.getDropout());
     if (op.getMask())
       operands.ins.push_back(getMask(op, b));
     operands.outs.push_back(tensor::EmptyOp::create(
@@ -124,7 +128,7 @@ struct AttentionBackwardKernel
   }
 
   /// The gradient, codes or numbers of Q, K and V, their factors, what is known
-  /// of rows, and their ranges of keys.
+  /// of rows, their ranges of keys, and what numbers of dropout come of.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionBackwardOp>(operation);
     Location loc = op.getLoc();
@@ -151,6 +155,8 @@ struct AttentionBackwardKernel
     operands.ins.push_back(op.getDelta());
     if (Value ranges = op.getKeyRanges())
       operands.ins.push_back(ranges);
+    if (getDropThreshold(op.getRate()))
+      operands.ins.push_back(op.getDropout());
     return operands;
   }
 

@@ -39,4 +39,7 @@ void AttentionShape::describeShape(llvm::raw_ostream &os) const {
   }
   if (cap)
     os << " cap" << llvm::format("%g", *cap);
+  if (dropThreshold)
+    os << " dropout"
+       << llvm::format("%g", static_cast<double>(dropThreshold) * 0x1p-16);
 }

@@ -39,6 +39,9 @@ struct AttentionShape : KernelSpec {
   std::optional<float> cap;
   /// Whether queries have ranges of keys.
   bool hasKeyRanges = false;
+  /// Shares of attention whose numbers of 16 bits are less are left out; 0 if
+  /// none are.
+  int64_t dropThreshold = 0;
 
   bool isCausal() const { return right && *right == 0 && !left; }
   int64_t getSequenceDim() const {
@@ -48,7 +51,7 @@ struct AttentionShape : KernelSpec {
   bool hasKnownExtents() const override;
 
 protected:
-  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] cap30".
+  /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] cap30 dropout0.1".
   void describeShape(llvm::raw_ostream &os) const;
 };
 

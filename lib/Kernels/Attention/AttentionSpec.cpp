@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionSpec.h"
+#include "fp8/IR/Dropout.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,7 +42,8 @@ std::string AttentionSpec::describe() const {
 
 std::optional<int64_t> AttentionSpec::getHeadsOfFewQueries() const {
   constexpr int64_t kRows = 64;
-  if (heads % headsOfK != 0)
+  // Numbers of dropout are drawn for rows that are queries of one head.
+  if (heads % headsOfK != 0 || dropThreshold)
     return std::nullopt;
   int64_t together =
       std::min<int64_t>(llvm::PowerOf2Ceil(heads / headsOfK), kRows);
@@ -118,6 +120,7 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
       return fail("expected a cap of at most {0}, but got {1}", kLargestCap,
                   *spec.cap);
   }
+  spec.dropThreshold = getDropThreshold(op.getRate());
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();
   return spec;

@@ -8,6 +8,7 @@
 
 #include "../TargetLookup.h"
 #include "AttentionBatches.h"
+#include "AttentionDropoutState.h"
 #include "DecomposeAttentionBackward.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
@@ -56,6 +57,8 @@ private:
     return tensor::ExtractOp::create(b, loc, op.getSinks(), getHead());
   }
   Value buildProduct(Value p, Value v);
+  /// 0 in place of this element if it is left out.
+  Value drop(Value power);
   Value buildOutput(Value product, Value sums);
   Value buildLse(Value max, Value sums);
 };
@@ -201,6 +204,16 @@ Value Decomposer::buildScores(Value q, Value k) {
   });
 }
 
+Value Decomposer::drop(Value power) {
+  int64_t threshold = getDropThreshold(op.getRate());
+  if (threshold == 0)
+    return power;
+  Value isKept = buildIsKept(
+      b, loc, op.getDropout(), threshold, linalg::IndexOp::create(b, loc, 0),
+      linalg::IndexOp::create(b, loc, 1), linalg::IndexOp::create(b, loc, 2));
+  return arith::SelectOp::create(b, loc, isKept, power, f32(0.0f));
+}
+
 Value Decomposer::buildProduct(Value p, Value v) {
   auto factor = static_cast<float>(op.getFactorOfP());
   Type element = AttentionOp::getElementTypeOf(op.getV());
@@ -208,7 +221,8 @@ Value Decomposer::buildProduct(Value p, Value v) {
   SmallVector<int64_t> result(cast<RankedTensorType>(p.getType()).getShape());
   result[2] = shape[2];
   Value rounded = map(p, element, [&](ValueRange elements) -> Value {
-    Value scaled = arith::MulFOp::create(b, loc, elements.front(), f32(factor));
+    Value scaled =
+        arith::MulFOp::create(b, loc, drop(elements.front()), f32(factor));
     return element.isF32() ? scaled
                            : arith::TruncFOp::create(b, loc, element, scaled);
   });
@@ -234,7 +248,8 @@ Value Decomposer::buildProduct(Value p, Value v) {
 
 Value Decomposer::buildOutput(Value product, Value sums) {
   Type element = op.getOutput().getType().getElementType();
-  auto factor = static_cast<float>(op.getFactorOfP());
+  auto factor = static_cast<float>(op.getFactorOfP()) /
+                getFactorOfKept(getDropThreshold(op.getRate()));
   return fromBatches(
       map({product, sums}, element, [&](ValueRange elements) -> Value {
         Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecomposeAttentionBackward.h"
+#include "AttentionDropoutState.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -47,6 +48,8 @@ private:
                  ArrayRef<AffineExpr> ofLhs, Value rhs,
                  ArrayRef<AffineExpr> ofRhs);
   Value isVisible();
+  /// `value` of this score times what is kept by, or 0 if it is left out.
+  Value drop(Value value);
   Value round(Value value);
   /// P, f32.
   Value buildPowers(Value products, Value lse);
@@ -238,6 +241,26 @@ Value BackwardDecomposer::isVisible() {
   return visible;
 }
 
+Value BackwardDecomposer::drop(Value value) {
+  int64_t threshold = getDropThreshold(op.getRate());
+  if (threshold == 0)
+    return value;
+  auto index = [&](int64_t dim) -> Value {
+    return linalg::IndexOp::create(b, loc, dim);
+  };
+  auto next = [&](Value number, int64_t count, Value inner) -> Value {
+    Value outer = arith::MulIOp::create(
+        b, loc, number, arith::ConstantIndexOp::create(b, loc, count));
+    return arith::AddIOp::create(b, loc, outer, inner);
+  };
+  // Dimensions are batch, head of K, head of its group, query and key.
+  Value head = next(next(index(0), headsOfK, index(1)), headsOfGroup, index(2));
+  Value isKept =
+      buildIsKept(b, loc, op.getDropout(), threshold, head, index(3), index(4));
+  value = arith::MulFOp::create(b, loc, value, f32(getFactorOfKept(threshold)));
+  return arith::SelectOp::create(b, loc, isKept, value, f32(0.0f));
+}
+
 Value BackwardDecomposer::round(Value value) {
   Type type = op.getGrad().getType().getElementType();
   if (type.isF32())
@@ -346,23 +369,27 @@ void BackwardDecomposer::decompose() {
     sources.push_back(slopes);
     maps.push_back(scores);
   }
-  Value g = build(scores, sources, maps, /*isSum=*/false,
-                  [&](ValueRange elements) -> Value {
-                    Value difference =
-                        arith::SubFOp::create(b, loc, elements[1], elements[2]);
-                    Value product =
-                        arith::MulFOp::create(b, loc, elements[0], difference);
-                    if (sources.size() == 4)
-                      product =
-                          arith::MulFOp::create(b, loc, product, elements[3]);
-                    return round(product);
-                  });
+  Value g =
+      build(scores, sources, maps, /*isSum=*/false,
+            [&](ValueRange elements) -> Value {
+              Value difference =
+                  arith::SubFOp::create(b, loc, drop(elements[1]), elements[2]);
+              Value product =
+                  arith::MulFOp::create(b, loc, elements[0], difference);
+              if (sources.size() == 4)
+                product = arith::MulFOp::create(b, loc, product, elements[3]);
+              return round(product);
+            });
   float scale = op.getSoftmaxScale().convertToFloat();
   Value dq = finish(multiply(queries, g, scores, k, keys), op.getDq().getType(),
                     scale);
   Value dk = finish(multiply(keys, g, scores, q, queries), op.getDk().getType(),
                     scale);
-  Value dv = finish(multiply(keys, p, scores, grad, queries),
+  Value kept = p;
+  if (getDropThreshold(op.getRate()))
+    kept = build(scores, {p}, {scores}, /*isSum=*/false,
+                 [&](ValueRange elements) { return drop(elements[0]); });
+  Value dv = finish(multiply(keys, kept, scores, grad, queries),
                     op.getDv().getType(), 1.0f);
   b.replaceOp(op, {dq, dk, dv});
 }

@@ -298,7 +298,9 @@ AttentionOp Raiser::build() {
   return AttentionOp::create(
       b, loc, type, /*lse=*/Type(), q, k, v, mask, /*key_lengths=*/Value(),
       /*page_table=*/Value(), /*key_starts=*/Value(), /*key_ranges=*/Value(),
-      /*sinks=*/Value(), b.getF32FloatAttr(static_cast<float>(pattern.scale)),
+      /*sinks=*/Value(), /*dropout=*/Value(),
+      b.getF32FloatAttr(static_cast<float>(pattern.scale)),
+      /*rate=*/FloatAttr(),
       pattern.cap ? b.getF32FloatAttr(static_cast<float>(*pattern.cap))
                   : FloatAttr(),
       window, isBottomRight ? b.getUnitAttr() : UnitAttr(),

@@ -58,6 +58,8 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
     add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
   if (spec.hasSinks)
     add("sinks", f32, 1, KernelAccess::Read, 4);
+  if (spec.dropThreshold)
+    add("dropout", IntegerType::get(context, 64), 1, KernelAccess::Read, 8);
   if (spec.mask)
     add("mask", spec.mask, 4, KernelAccess::Read,
         std::max<int64_t>(spec.mask.getIntOrFloatBitWidth() / 8, 1));
@@ -137,6 +139,8 @@ static KernelSignature getSignature(MLIRContext *context,
     signature.addPointer("key_ranges.ptr", "key_ranges");
   if (spec.hasSinks)
     signature.addPointer("sinks.ptr", "sinks");
+  if (spec.dropThreshold)
+    signature.addPointer("dropout.ptr", "dropout");
   if (spec.mask) {
     signature.addPointer("mask.ptr", "mask");
     for (int64_t dim : {0, 1, 2})

@@ -18,6 +18,9 @@
 // the last of which some see some of its keys; one in between of which none do
 // is a step that adds nothing.
 //
+// With dropout, P has a sign where it is left out: it is 0 as an operand of dV
+// then, and its D counts as 0. What is kept counts by a factor.
+//
 // G goes through shared memory for dQ, which all blocks that see a query add
 // up in global memory, in f32 and as the registers of threads lie: one after
 // the other in the order of their keys, or as they come. The block that adds
@@ -54,6 +57,8 @@ getArguments(MLIRContext *context, const AttentionBackwardSpec &spec) {
     add(name, f32, 3, KernelAccess::Read, 4);
   if (spec.hasKeyRanges)
     add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
+  if (spec.dropThreshold)
+    add("dropout", IntegerType::get(context, 64), 1, KernelAccess::Read, 8);
   for (StringRef name : {"dq", "dk", "dv"})
     add(name, spec.grad, 4, KernelAccess::Write, 16);
   return arguments;
@@ -89,6 +94,8 @@ static KernelSignature getSignature(MLIRContext *context,
     signature.addPointer(name + ".ptr", name);
   if (spec.hasKeyRanges)
     signature.addPointer("key_ranges.ptr", "key_ranges");
+  if (spec.dropThreshold)
+    signature.addPointer("dropout.ptr", "dropout");
   for (int64_t dim : {0, 1, 2})
     signature.addStride("dq.stride" + Twine(dim), "dq", dim);
   signature.addValue("batch", batch, 32);

@@ -84,6 +84,11 @@ BackwardConsumer::BackwardConsumer(const AttentionBackwardContext &kernel)
   }
   if (spec.cap)
     cap.emplace(b, *spec.cap, exponentFactor);
+  if (spec.dropThreshold) {
+    dropout.emplace(b, kernel.getParam("dropout.ptr"), spec.dropThreshold);
+    Value ofKept = b.f32(getFactorOfKept(spec.dropThreshold));
+    factorOfV = factorOfV ? b.mulF(factorOfV, ofKept) : ofKept;
+  }
   // Numbers of batches are less than 2^31.
   zero = b.shiftRight(kernel.getParam("batch"), 31);
 }
@@ -169,6 +174,7 @@ BackwardState BackwardConsumer::begin() {
   setDescriptors();
   state.at = state.scores = state.added = {b.i32(0), b.i32(0)};
   state.step = tiles.getFirst();
+  SmallVector<Value> dropped = drawDropped(state.step);
   keys.waitFull({b.i32(0), b.i32(0)});
   if (memory.hasCodes()) {
     codesOfKeys.waitFull({b.i32(0), b.i32(0)});
@@ -188,11 +194,13 @@ BackwardState BackwardConsumer::begin() {
     queries.waitFull(state.at);
   }
   SmallVector<Value> slopes;
-  state.p = exponentiate(ofScores, state.step, state.at.stage, slopes);
+  state.p = exponentiate(ofScores, state.step, state.at.stage, dropped, slopes);
   state.isSeen = findSeen(state.at.stage);
   SmallVector<Value> ofProducts =
       waitForAccumulators(b, /*pending=*/0, getRegisters(b, products));
   state.g = differentiate(state.p, slopes, ofProducts, state.at.stage);
+  if (dropout)
+    state.p = renewKept(state.p);
   leave(state.g, state.scores.stage);
   announce(state.scores.stage);
   state.dk.assign(spec.headDim / 2, b.f32(0.0f));
@@ -223,6 +231,10 @@ BackwardState BackwardConsumer::next(BackwardState state) {
                         state.dv);
   Value dk =
       addProduct(toK, state.g, memory.q, ofQRows, state.at.stage, state.dk);
+  // While these are computed, and before scores are.
+  SmallVector<Value> dropped = drawDropped(after.step);
+  if (dropout)
+    NVVM::WgmmaFenceAlignedOp::create(b);
   Value scores = multiplyScores(stage);
   SmallVector<Value> sums = getRegisters(b, dv);
   llvm::append_range(sums, getRegisters(b, dk));
@@ -240,7 +252,8 @@ BackwardState BackwardConsumer::next(BackwardState state) {
     queries.waitFull(after.at);
   }
   SmallVector<Value> slopes;
-  SmallVector<Value> p = exponentiate(ofScores, after.step, stage, slopes);
+  SmallVector<Value> p =
+      exponentiate(ofScores, after.step, stage, dropped, slopes);
   after.isSeen = findSeen(stage);
   // G of the other keys.
   scoresRing.waitEmpty(state.scores);
@@ -257,7 +270,7 @@ BackwardState BackwardConsumer::next(BackwardState state) {
   add(part, state.step, state.isSeen, state.added);
   Ring added = kernel.added;
   after.added = added.advance(state.added);
-  after.p = renew(p);
+  after.p = dropout ? renewKept(p) : renew(p);
   after.g = renew(g);
   return after;
 }
@@ -314,7 +327,10 @@ void BackwardConsumer::build() {
   // Both have read all keys.
   b.namedBarrier(b.i32(3), 128 * kernel.kConsumers);
   store(all.take_front(sumsOfK), factorOfK, memory.k, memory.offsetK, "dk.map");
-  store(all.drop_front(sumsOfK), Value(), memory.v, memory.offsetV, "dv.map");
+  Value ofKept;
+  if (dropout)
+    ofKept = b.f32(getFactorOfKept(spec.dropThreshold));
+  store(all.drop_front(sumsOfK), ofKept, memory.v, memory.offsetV, "dv.map");
 }
 
 void sm90::buildAttentionBackwardConsumer(

@@ -11,6 +11,7 @@
 
 #include "../Blocks/Hazards.h"
 #include "AttentionBackwardContext.h"
+#include "AttentionDropout.h"
 #include "AttentionScores.h"
 #include "Wgmma.h"
 
@@ -65,12 +66,24 @@ private:
 
   /// Number `which` of the row of each accumulator's query.
   SmallVector<Value> loadRows(Value stage, int64_t which);
-  /// P; `slopes` become those of a cap, rounded as P is.
+  /// P, with a sign where it is left out; `slopes` become those of a cap,
+  /// rounded as P is.
   SmallVector<Value> exponentiate(ArrayRef<Value> scores, BackwardStep step,
-                                  Value stage, SmallVector<Value> &slopes);
+                                  Value stage, ArrayRef<Value> dropped,
+                                  SmallVector<Value> &slopes);
   SmallVector<Value> exponentiateBent(ArrayRef<Value> scores,
                                       ArrayRef<Value> offsets,
+                                      ArrayRef<Value> dropped,
                                       SmallVector<Value> &slopes);
+  /// Which shares of a step are left out, a bit for each: made where there are
+  /// registers for it.
+  SmallVector<Value> drawDropped(BackwardStep step);
+  /// Gives powers of a step, from number `first` on, the sign of those.
+  void drop(MutableArrayRef<Value> powers, size_t first,
+            ArrayRef<Value> dropped);
+  SmallVector<Value> exponentiateSome(ArrayRef<Value> scores,
+                                      ArrayRef<Value> offsets,
+                                      ArrayRef<Value> dropped);
   SmallVector<Value> mask(ArrayRef<Value> scores, BackwardStep step);
   SmallVector<Value> maskByRanges(ArrayRef<Value> scores, Value stage);
   /// The least and the largest ends of the ranges of a step's queries.
@@ -86,6 +99,8 @@ private:
   /// written while others are in flight (C7513): words that were made then are
   /// copied by an operation that it does not see through.
   SmallVector<Value> renew(ArrayRef<Value> words);
+  /// The same of P, with zeros for those that are left out.
+  SmallVector<Value> renewKept(ArrayRef<Value> words);
   /// Writes G to a stage of the scores, a row for each key.
   void leave(ArrayRef<Value> words, Value stage);
   void announce(Value stage);
@@ -118,6 +133,7 @@ private:
   /// What S is multiplied by to be an exponent of 2, and D by, null for 1.
   Value exponentFactor, factorOfV;
   std::optional<Cap> cap;
+  std::optional<AttentionDropout> dropout;
   /// A zero that ptxas does not know.
   Value zero;
 };

@@ -18,6 +18,9 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+/// Scores that become powers at a time, so that what becomes of them has their
+/// registers.
+static constexpr size_t kAtOnce = 8;
 
 //===----------------------------------------------------------------------===//
 // Products
@@ -206,6 +209,7 @@ SmallVector<Value> BackwardConsumer::maskByRanges(ArrayRef<Value> scores,
 SmallVector<Value> BackwardConsumer::exponentiate(ArrayRef<Value> scores,
                                                   BackwardStep step,
                                                   Value stage,
+                                                  ArrayRef<Value> dropped,
                                                   SmallVector<Value> &slopes) {
   SmallVector<Value> visible = b.choose(
       hides(step, stage),
@@ -216,7 +220,9 @@ SmallVector<Value> BackwardConsumer::exponentiate(ArrayRef<Value> scores,
       [&] { return SmallVector<Value>(scores); });
   SmallVector<Value> offsets = loadRows(stage, 0);
   if (cap)
-    return exponentiateBent(visible, offsets, slopes);
+    return exponentiateBent(visible, offsets, dropped, slopes);
+  if (dropout)
+    return exponentiateSome(visible, offsets, dropped);
   SmallVector<Value> powers;
   for (auto [score, offset] : llvm::zip_equal(visible, offsets))
     powers.push_back(
@@ -225,13 +231,63 @@ SmallVector<Value> BackwardConsumer::exponentiate(ArrayRef<Value> scores,
   return packFragment(b, spec.grad, powers);
 }
 
-SmallVector<Value>
-BackwardConsumer::exponentiateBent(ArrayRef<Value> scores,
-                                   ArrayRef<Value> offsets,
-                                   SmallVector<Value> &slopes) {
+SmallVector<Value> BackwardConsumer::drawDropped(BackwardStep step) {
   SmallVector<Value> words;
-  // Some at a time, so that what becomes of them has their registers.
-  constexpr size_t kAtOnce = 8;
+  if (!dropout)
+    return words;
+  Value thread = launder(b, kernel.thread), lane = b.bitAnd(thread, 31);
+  // Groups are of 16 keys, those of a warp, and of 16 queries.
+  Value ofKeys = b.add(
+      b.mul(b.add(b.shiftRight(tiles.key, 4), b.shiftRight(thread, 5)), 4),
+      b.shiftRight(lane, 3));
+  Value ofQueries = b.mul(step.tile, tileQ / 16);
+  Value head = b.add(b.mul(tiles.batch, spec.heads), step.head);
+  for (int64_t i = 0; i < tileQ / 16; ++i) {
+    if (i % 4 == 0)
+      words.push_back(b.i32(0));
+    auto kept = dropout->areKept(lane, ofKeys, b.add(ofQueries, i), head);
+    for (auto [place, isKept] : llvm::enumerate(kept)) {
+      auto bit = int64_t(1) << (8 * (i % 4) + static_cast<int64_t>(place));
+      words.back() =
+          b.select(isKept, words.back(),
+                   arith::OrIOp::create(b, words.back(), b.i32(int32_t(bit))));
+    }
+  }
+  return pinHere(b, words);
+}
+
+void BackwardConsumer::drop(MutableArrayRef<Value> powers, size_t first,
+                            ArrayRef<Value> dropped) {
+  if (!dropout)
+    return;
+  Value word = dropped[first / 32];
+  for (auto [i, power] : llvm::enumerate(powers)) {
+    auto bit = int64_t(1) << (first + i) % 32;
+    power = b.select(b.equal(b.bitAnd(word, int32_t(bit)), 0), power,
+                     arith::NegFOp::create(b, power));
+  }
+}
+
+SmallVector<Value> BackwardConsumer::exponentiateSome(ArrayRef<Value> scores,
+                                                      ArrayRef<Value> offsets,
+                                                      ArrayRef<Value> dropped) {
+  SmallVector<Value> words;
+  for (size_t first = 0; first < scores.size(); first += kAtOnce) {
+    SmallVector<Value> powers;
+    for (size_t i = first; i < first + kAtOnce; ++i)
+      powers.push_back(
+          Softmax::exp2(b, LLVM::FMAOp::create(b, b.getF32Type(), scores[i],
+                                               exponentFactor, offsets[i])));
+    drop(powers, first, dropped);
+    llvm::append_range(words, packFragment(b, spec.grad, powers));
+  }
+  return words;
+}
+
+SmallVector<Value> BackwardConsumer::exponentiateBent(
+    ArrayRef<Value> scores, ArrayRef<Value> offsets, ArrayRef<Value> dropped,
+    SmallVector<Value> &slopes) {
+  SmallVector<Value> words;
   for (size_t first = 0; first < scores.size(); first += kAtOnce) {
     SmallVector<Value> powers, parts;
     for (size_t i = first; i < first + kAtOnce; ++i) {
@@ -244,6 +300,7 @@ BackwardConsumer::exponentiateBent(ArrayRef<Value> scores,
                                              scores[i], b.f32(-kInfinity));
       powers.push_back(b.select(isHidden, b.f32(0.0f), power));
     }
+    drop(powers, first, dropped);
     llvm::append_range(words, packFragment(b, spec.grad, powers));
     llvm::append_range(slopes, packFragment(b, spec.grad, parts));
   }
@@ -262,6 +319,12 @@ SmallVector<Value> BackwardConsumer::differentiate(ArrayRef<Value> p,
             ? LLVM::FMAOp::create(b, b.getF32Type(), product, factorOfV, delta)
                   .getResult()
             : arith::AddFOp::create(b, product, delta).getResult();
+    if (dropout) {
+      Value isLeftOut = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                              power, b.f32(0.0f));
+      difference = b.select(isLeftOut, delta, difference);
+      power = LLVM::FAbsOp::create(b, power);
+    }
     grads.push_back(b.mulF(power, difference));
   }
   if (cap)
@@ -276,6 +339,18 @@ SmallVector<Value> BackwardConsumer::renew(ArrayRef<Value> words) {
   for (Value word : words)
     renewed.push_back(b.bitXor(word, zero));
   return renewed;
+}
+
+SmallVector<Value> BackwardConsumer::renewKept(ArrayRef<Value> words) {
+  auto pair = VectorType::get({2}, spec.grad);
+  Value zeros = LLVM::BitcastOp::create(b, pair, zero);
+  SmallVector<Value> kept;
+  for (Value word : words) {
+    Value both = LLVM::BitcastOp::create(b, pair, word);
+    kept.push_back(LLVM::BitcastOp::create(
+        b, b.getI32Type(), arith::MaximumFOp::create(b, both, zeros)));
+  }
+  return kept;
 }
 
 void BackwardConsumer::leave(ArrayRef<Value> words, Value stage) {

@@ -19,6 +19,7 @@
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
+#include "AttentionDropout.h"
 #include "AttentionParts.h"
 #include "AttentionScores.h"
 #include "AttentionStore.h"
@@ -68,6 +69,9 @@ private:
   /// wgmma be written while others are in flight (C7513).
   SmallVector<Value> round(ArrayRef<Value> powers);
   SmallVector<Value> pack(ArrayRef<Value> rounded);
+  /// Powers of tile `number` of keys, with 0 for those that are left out.
+  SmallVector<Value> drop(const AttentionTile &tile, Value number,
+                          ArrayRef<Value> powers);
   /// With the factors of a tile's scores.
   void setSoftmax(const AttentionTile &tile);
   /// The rows that are this thread's, or the last ones, if there is a mask.
@@ -125,6 +129,7 @@ private:
   int64_t offsetOfValues;
   std::optional<Softmax> softmax;
   std::optional<AttentionScores> capAndMask;
+  std::optional<AttentionDropout> dropout;
   AttentionStore store;
   /// In place of it for few queries.
   AttentionParts parts;
@@ -178,6 +183,8 @@ AttentionConsumer::AttentionConsumer(const AttentionContext &kernel)
   Value address = b.add(kernel.base, offsetOfValues);
   descriptorV = pv.transposedB ? values.getTransposedDescriptor(b, address)
                                : values.getDescriptor(b, address);
+  if (spec.dropThreshold)
+    dropout.emplace(b, kernel.getParam("dropout.ptr"), spec.dropThreshold);
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,6 +249,32 @@ SmallVector<Value> AttentionConsumer::round(ArrayRef<Value> powers) {
         b, b.getI16Type(), powers[i + 1], powers[i], NVVM::FPRoundingMode::RN,
         NVVM::SaturationMode::SATFINITE, /*relu=*/false, spec.v));
   return pairs;
+}
+
+SmallVector<Value> AttentionConsumer::drop(const AttentionTile &tile,
+                                           Value number,
+                                           ArrayRef<Value> powers) {
+  if (!dropout)
+    return SmallVector<Value>(powers);
+  // What is computed of it would be in registers all through the loop.
+  Value thread = launder(b, kernel.thread);
+  Value head = b.add(b.mul(tile.batch, spec.heads), tile.head);
+  Value ofQueries = b.add(
+      b.mul(b.add(b.shiftRight(tile.query, 4), b.shiftRight(thread, 5)), 8),
+      b.shiftRight(b.bitAnd(thread, 31), 2));
+  Value ofKeys =
+      b.add(b.mul(number, config.getTileK() / 4), b.bitAnd(thread, 3));
+  SmallVector<Value> kept;
+  for (size_t first = 0; first < powers.size(); first += 8) {
+    SmallVector<Value> words = dropout->draw(
+        b.add(ofKeys, static_cast<int64_t>(first / 2)), ofQueries, head);
+    // Rows 0 and 8 of two keys, then of those 8 further.
+    for (size_t i = 0; i < 8; ++i)
+      kept.push_back(
+          b.select(dropout->isKept(words[2 * (i % 2) + i / 4], i / 2 % 2),
+                   powers[first + i], b.f32(0.0f)));
+  }
+  return kept;
 }
 
 SmallVector<Value> AttentionConsumer::pack(ArrayRef<Value> rounded) {
@@ -381,7 +414,9 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
     hideLastValues(tile, v);
   state.rows = softmax->getInitial();
   Value corrections[2];
-  state.p = pack(round(softmax->exponentiate(scores, state.rows, corrections)));
+  SmallVector<Value> powers =
+      softmax->exponentiate(scores, state.rows, corrections);
+  state.p = pack(round(drop(tile, last, powers)));
   state.sums.assign(spec.headDimOfV / 2, b.f32(0.0f));
   if (promotes())
     llvm::copy(corrections, state.corrections);
@@ -435,7 +470,8 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   Value corrections[2];
   // The product with the last P is still under way.
   SmallVector<Value> powers =
-      pinHere(b, round(softmax->exponentiate(scores, state.rows, corrections)));
+      softmax->exponentiate(scores, state.rows, corrections);
+  powers = pinHere(b, round(drop(tile, number, powers)));
   releaseAfter(state.k.stage, state.rows);
   add(state, ofValues);
   ringOfV.release(state.v.stage, kernel.lane);

@@ -142,10 +142,22 @@ static std::pair<int64_t, int64_t> getUsualTile(const AttentionSpec &spec) {
   return {isNarrow ? 192 : 128, isNarrow || hidesMuch ? 128 : 160};
 }
 
-/// The same with a mask, whose elements take registers beside the scores: as
-/// many keys as ptxas has room for, which does not spill then.
+/// The same with dropout, whose words take registers beside the scores: fewer
+/// keys, for which ptxas does not spill, were the fastest on an H200.
+static std::pair<int64_t, int64_t>
+getUsualTileWithDropout(const AttentionSpec &spec) {
+  if (spec.headDimOfV > 192)
+    return {128, 48};
+  if (spec.getElementBytes() == 1)
+    return {128, spec.accumulate == Accumulate::Promote ? 64 : 128};
+  return {128, spec.headDim <= 64 ? 128 : 96};
+}
+
+/// The same with a mask, whose elements do as well.
 static std::pair<int64_t, int64_t>
 getUsualTileWithMask(const AttentionSpec &spec) {
+  if (spec.dropThreshold)
+    return getUsualTileWithDropout(spec);
   auto [queries, keys] = getUsualTile(spec);
   if (!spec.mask || spec.headDim <= 64)
     return {queries, keys};

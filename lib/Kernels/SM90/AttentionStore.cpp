@@ -10,6 +10,7 @@
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
+#include "fp8/IR/Dropout.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -116,9 +117,12 @@ void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
   lane = b.bitAnd(thread, 31);
   // Without sinks exponents are left to those that store them.
   Value sums[2], factors[2], exponents[2];
-  Value factorOfV = spec.isScaled
-                        ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
-                        : b.f32(1.0f);
+  float ofKept = getFactorOfKept(spec.dropThreshold);
+  Value factorOfV = b.f32(ofKept);
+  if (spec.isScaled) {
+    Value ofValues = getFactorOf(kernel, "v", tile.batch, tile.headOfK);
+    factorOfV = spec.dropThreshold ? b.mulF(ofValues, factorOfV) : ofValues;
+  }
   for (int64_t half : {0, 1}) {
     sums[half] = softmax.addLanes(rows.sum[half]);
     Value correction;

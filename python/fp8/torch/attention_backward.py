@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 
 from fp8.compiler import get_default_target
-from fp8.torch import attention_programs
+from fp8.torch import attention_dropout, attention_programs
 from fp8.torch.dense import make_dense
 
 aten = torch.ops.aten
@@ -32,6 +32,7 @@ class Rule(NamedTuple):
     right: int | None = None
     bottom_right: bool = False
     cap: float | None = None
+    dropout: float = 0.0
 
 
 def _can_use(kernel, query, key, value, is_causal):
@@ -88,8 +89,9 @@ def choose(query, key, value, hides, rule, has_ranges=False):
     window = _find_window(rule, queries, keys)
     is_simple = window in ((None, None), (None, 0))
     is_ours = has_kernel(query, value)
-    if has_ranges or rule.cap is not None:
-        return ("fp8", "no other has ranges of keys, or a cap") if is_ours else ("formula", "no kernel")
+    if has_ranges or rule.cap is not None or rule.dropout:
+        reason = "no other has ranges of keys, a cap, or this dropout"
+        return ("fp8", reason) if is_ours else ("formula", "no kernel")
     if is_simple and not _is_deterministic() and _can_use("cudnn", query, key, value, window[1] == 0):
         reason = _find_faster(query, key, window[1] == 0) if is_ours else "ours has no kernel"
         return ("fp8", reason) if is_ours and reason else ("cudnn", reason or "ours is slower, or was not measured")
@@ -114,14 +116,15 @@ def _find_order(query, key, rule):
     return _FASTER.get((query.shape[3], window[1] == 0), (None, "deterministic"))[1]
 
 
-def _run_ours(grad, query, key, value, output, lse, rule, ranges=None):
+def _run_ours(grad, query, key, value, output, lse, rule, ranges=None, state=None):
     heads_first = query.is_contiguous()
     tensors = (grad, query, key, value, output)
     tensors = [make_dense(x if heads_first else x.transpose(1, 2)) for x in tensors]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[1], key.shape[1], query.shape[3], value.shape[3], heads_first,
-        rule.scale, rule.left, rule.right, rule.bottom_right, cap=rule.cap, ranges=ranges is not None)
-    others = [make_dense(lse)] + [make_dense(x) for x in (ranges,) if x is not None]
+        rule.scale, rule.left, rule.right, rule.bottom_right, cap=rule.cap, dropout=rule.dropout,
+        ranges=ranges is not None)
+    others = [make_dense(lse)] + [make_dense(x) for x in (ranges, state) if x is not None]
     results = attention_programs.get_backward(shape, _find_order(query, key, rule), get_default_target())(
         *tensors, *others)
     return tuple(results) if heads_first else tuple(x.transpose(1, 2) for x in results)
@@ -191,7 +194,7 @@ def _hide_beyond(scores, ranges, begin):
     return scores.masked_fill((columns < ranges[..., :1]) | (columns >= ranges[..., 1:]), -torch.inf)
 
 
-def compute(grad, query, key, value, output, lse, mask, ranges, rule):
+def compute(grad, query, key, value, output, lse, mask, ranges, state, rule):
     """The gradients of query, key and value by their definition, in f32, some queries at a time."""
     batches, heads, queries, dim = query.shape
     groups, keys = key.shape[1:3]
@@ -222,15 +225,20 @@ def compute(grad, query, key, value, output, lse, mask, ranges, rule):
         if mask is not None:
             scores = _add_mask(scores, _cut_mask(mask, groups, rows, columns))
         p = torch.exp(scores - lse[..., rows, :])
-        ds = p * (torch.matmul(dy, v.mT) - weighted[..., rows, :]) * slope * rule.scale
+        of_p, kept = torch.matmul(dy, v.mT), p
+        if rule.dropout:
+            is_kept = attention_dropout.find_kept(state, rule.dropout, batches, heads, rows, columns)
+            factor = is_kept.unflatten(1, (groups, -1)) * attention_dropout.get_factor(rule.dropout)
+            of_p, kept = of_p * factor, p * factor
+        ds = p * (of_p - weighted[..., rows, :]) * slope * rule.scale
         dq[..., rows, :] = torch.matmul(ds, k)
         # The heads of a group are more rows.
         dk[..., columns, :] += torch.matmul(ds.flatten(2, 3).mT, q.flatten(2, 3))
-        dv[..., columns, :] += torch.matmul(p.flatten(2, 3).mT, dy.flatten(2, 3))
+        dv[..., columns, :] += torch.matmul(kept.flatten(2, 3).mT, dy.flatten(2, 3))
     return dq.flatten(1, 2), dk, dv
 
 
-def run(grad, query, key, value, factors, output, lse, mask, ranges, rule):
+def run(grad, query, key, value, factors, output, lse, mask, ranges, state, rule):
     """The gradients of query, key and value, all of batches x heads x positions x columns, in the type of the result.
     `factors` are empty, or those of codes that query, key and value are; the gradient goes straight through."""
     dtype = output.dtype
@@ -241,9 +249,9 @@ def run(grad, query, key, value, factors, output, lse, mask, ranges, rule):
     kernel, reason = choose(*narrow, mask is not None, rule, ranges is not None)
     taken[kernel, reason] += 1
     if kernel == "formula":
-        results = compute(grad, *tensors, output, lse, mask, ranges, rule)
+        results = compute(grad, *tensors, output, lse, mask, ranges, state, rule)
     elif kernel == "fp8":
-        results = _run_ours(grad, *narrow, output, lse, rule, ranges)
+        results = _run_ours(grad, *narrow, output, lse, rule, ranges, state)
     else:
         run_kernel = {"cudnn": _run_cudnn, "flash": _run_flash}[kernel]
         results = run_kernel(grad, *narrow, output, lse, rule)

@@ -8,7 +8,7 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.torch import attention_backward, key_ranges
+from fp8.torch import attention_backward, attention_dropout, key_ranges
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
@@ -140,8 +140,6 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
     tensors = query, key, value
     if not all(isinstance(x, torch.Tensor) and x.layout is torch.strided and not x.is_nested for x in tensors):
         return "operands that are no dense tensors"
-    if dropout > 0:
-        return "dropout"
     if any(x.dim() != 4 for x in tensors):
         return f"operands of {query.dim()} dimensions"
     if any(x.dtype != query.dtype or x.dtype not in ELEMENTS for x in tensors):
@@ -154,13 +152,20 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
         return "no heads, or no columns"
     if scale is not None and not 0 < scale < math.inf:
         return f"a scale of {scale}"
+    reason = attention_dropout.find_reason(dropout)
+    if reason is not None:
+        return reason
     if mask is not None:
         reason = _find_reason_of_mask(mask, (*query.shape[:3], key.shape[2]))
         if reason:
             return reason
         if query.device.type == "cuda" and _needs_gradient(*tensors):
             return "a mask has no kernel of a gradient on a GPU, unless its rows are ranges of keys"
-    return find_reason_on_gpu(query, value, settings) if query.device.type == "cuda" else None
+    if query.device.type != "cuda":
+        return None
+    if dropout and _needs_gradient(*tensors) and not attention_backward.has_kernel(query, value):
+        return (f"dropout has no kernel of a gradient of {query.shape[3]} and {value.shape[3]} columns")
+    return find_reason_on_gpu(query, value, settings)
 
 
 def _find_ranges(query, key, value, mask):
@@ -190,7 +195,7 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
         dtype = torch.get_autocast_dtype(kind)
         tensors = [x.to(dtype) if isinstance(x, torch.Tensor) and x.dtype in ELEMENTS else x for x in tensors]
     reason, ranges = find_reason(settings, *tensors, None, dropout_p, scale), None
-    seen = find_seen(settings, *tensors, attn_mask, sinks) if reason is None and window is None else None
+    seen = find_seen(settings, *tensors, attn_mask, sinks) if reason is None and window is None and not dropout_p else None
     if reason is None and attn_mask is not None and seen is None:
         ranges = _find_ranges(*tensors, attn_mask)
         attn_mask = attn_mask if ranges is None else None
@@ -200,9 +205,10 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
         return None
     y = _attend_to_seen(*tensors, seen, sinks, scale, cap) if seen is not None else scaled_dot_product_attention(
         *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right, key_ranges=ranges,
-        sinks=sinks, cap=cap, format=settings.format, accumulate=settings.accumulate)
-    note_taken(settings.number, "{} heads over {} of {} columns{}{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
+        sinks=sinks, cap=cap, dropout_p=dropout_p, format=settings.format, accumulate=settings.accumulate)
+    note_taken(settings.number, "{} heads over {} of {} columns{}{}{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
                ", causal" if is_causal else "" if window is None else f", window {window}",
                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
-               "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}", settings.format or ELEMENTS[tensors[0].dtype])
+               "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}",
+               f", dropout {dropout_p:g}" if dropout_p else "", settings.format or ELEMENTS[tensors[0].dtype])
     return y

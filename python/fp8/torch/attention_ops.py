@@ -21,10 +21,11 @@ class Options(NamedTuple):
     format: str | None = None
     accumulate: str | None = None
     cap: float | None = None
+    dropout: float = 0.0
 
 
 _SCHEMA = ("bool heads_first, float scale, int? left, int? right, bool bottom_right, str? format, str? accumulate, "
-           "float? cap=None")
+           "float? cap=None, float dropout=0.0")
 
 
 def _transpose(options, *tensors):
@@ -34,11 +35,15 @@ def _transpose(options, *tensors):
 
 class Others(NamedTuple):
     """Tensors beside query, key and value, or None: what is added to scores, or which of them are seen; the first key that
-    each query sees and the one behind its last; one more score for each head."""
+    each query sees and the one behind its last; one more score for each head; the seed and the offset of dropout."""
 
     mask: torch.Tensor | None = None
     ranges: torch.Tensor | None = None
     sinks: torch.Tensor | None = None
+    state: torch.Tensor | None = None
+
+
+_OTHERS = "Tensor? mask, Tensor? ranges, Tensor? sinks, Tensor? state"
 
 
 def compute(query, key, value, others, options, saves):
@@ -64,19 +69,19 @@ def _infer(query, value, heads_first):
             query.new_empty((batches, heads, queries), dtype=torch.float32))
 
 
-def _run_forward(query, key, value, mask, ranges, sinks, *options):
-    return tuple(compute(query, key, value, Others(mask, ranges, sinks), Options(*options), False))
+def _run_forward(query, key, value, mask, ranges, sinks, state, *options):
+    return tuple(compute(query, key, value, Others(mask, ranges, sinks, state), Options(*options), False))
 
 
-def _infer_forward(query, key, value, mask, ranges, sinks, heads_first, *options):
+def _infer_forward(query, key, value, mask, ranges, sinks, state, heads_first, *options):
     return _infer(query, value, heads_first)
 
 
-def _run_saving(query, key, value, mask, ranges, sinks, *options):
-    return tuple(compute(query, key, value, Others(mask, ranges, sinks), Options(*options), True))
+def _run_saving(query, key, value, mask, ranges, sinks, state, *options):
+    return tuple(compute(query, key, value, Others(mask, ranges, sinks, state), Options(*options), True))
 
 
-def _infer_saving(query, key, value, mask, ranges, sinks, *options):
+def _infer_saving(query, key, value, mask, ranges, sinks, state, *options):
     codes = attention_programs.CODES[Options(*options).format]
     saved = [made for x in (query, key, value)
              for made in (x.new_empty(x.shape, dtype=codes), x.new_empty((1, 1), dtype=torch.float32))]
@@ -97,36 +102,37 @@ def widen(query, key, value, factors, dtype, format_):
     return tuple(_dequantize(x, factor, format_, dtype) for x, factor in zip((query, key, value), factors))
 
 
-def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, *options):
+def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
     """The gradients of query, key and value, which are codes if there are factors."""
     options = Options(*options)
     if factors and query.is_cuda and output.dtype != torch.float32 and 0 not in (query.numel(), key.numel(), value.numel()):
         query, key, value = widen(query, key, value, factors, output.dtype, options.format)
         factors = []
-    rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap)
+    rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap,
+                                   options.dropout)
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
-    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule)
+    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, state, rule)
     return tuple(x.contiguous() for x in _transpose(options, *results))
 
 
-def _infer_backward(grad, query, key, value, factors, output, lse, mask, ranges, *options):
+def _infer_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
     return tuple(output.new_empty(x.shape) for x in (query, key, value))
 
 
 # Gradients of query, key and value, which are codes if there are factors.
 _backward = operations.define(
     "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor[] factors, Tensor output, "
-    f"Tensor lse, Tensor? mask, Tensor? ranges, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward)
+    f"Tensor lse, Tensor? mask, Tensor? ranges, Tensor? state, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward)
 
 
 def save(ctx, inputs, output):
-    query, key, value, mask, ranges, sinks, *ctx.options = inputs
+    query, key, value, mask, ranges, sinks, state, *ctx.options = inputs
     results, lse, *codes = output
     ctx.mark_non_differentiable(lse, *codes)
     ctx.set_materialize_grads(False)
     tensors = codes[::2] or (query, key, value)
     ctx.count = len(codes) // 2
-    ctx.save_for_backward(*tensors, results, lse, mask, ranges, sinks, *codes[1::2])
+    ctx.save_for_backward(*tensors, results, lse, mask, ranges, sinks, state, *codes[1::2])
 
 
 def _differentiate_sinks(grad, output, lse, sinks, heads_first):
@@ -138,13 +144,14 @@ def _differentiate_sinks(grad, output, lse, sinks, heads_first):
 
 
 def differentiate(ctx, grad, *others):
-    query, key, value, output, lse, mask, ranges, sinks, *factors = ctx.saved_tensors
+    query, key, value, output, lse, mask, ranges, sinks, state, *factors = ctx.saved_tensors
     if grad is None:
-        return (None,) * (6 + len(ctx.options))
-    grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, ranges, *ctx.options)
+        return (None,) * (7 + len(ctx.options))
+    grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, ranges, state,
+                         *ctx.options)
     needed = (x if needs else None for x, needs in zip(grads, ctx.needs_input_grad))
     of_sinks = _differentiate_sinks(grad, output, lse, sinks, ctx.options[0]) if ctx.needs_input_grad[5] else None
-    return (*needed, None, None, of_sinks, *([None] * len(ctx.options)))
+    return (*needed, None, None, of_sinks, None, *([None] * len(ctx.options)))
 
 
 def _differentiate_traced(ctx, grad, *others):
@@ -154,13 +161,11 @@ def _differentiate_traced(ctx, grad, *others):
 
 # The result and the logarithms of the sums of exponentials.
 forward = operations.define(
-    "attention_forward(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? ranges, Tensor? sinks, "
-    f"{_SCHEMA}) -> (Tensor, Tensor)",
+    f"attention_forward(Tensor query, Tensor key, Tensor value, {_OTHERS}, {_SCHEMA}) -> (Tensor, Tensor)",
     _run_forward, _infer_forward, (_differentiate_traced, save))
 # With codes and factors of query, key and value, of which a backward is then.
 saving = operations.define(
-    "attention_forward_saving(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? ranges, Tensor? sinks, "
-    f"{_SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving,
+    f"attention_forward_saving(Tensor query, Tensor key, Tensor value, {_OTHERS}, {_SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving,
     (_differentiate_traced, save))
 
 
@@ -168,8 +173,8 @@ class _Eager(torch.autograd.Function):
     """The same without operations of PyTorch, which cost the host more."""
 
     @staticmethod
-    def forward(ctx, query, key, value, mask, ranges, sinks, *options):
-        options, others = Options(*options), Others(mask, ranges, sinks)
+    def forward(ctx, query, key, value, mask, ranges, sinks, state, *options):
+        options, others = Options(*options), Others(mask, ranges, sinks, state)
         results = compute(query, key, value, others, options, options.format is not None)
         save(ctx, (query, key, value, *others, *options), results)
         return tuple(results)

@@ -22,6 +22,7 @@ class Shape(NamedTuple):
     - scale, left, right, bottom_right: as the operation has them, None for no limit;
     - format, accumulate: of the codes that both products are of, and how they are summed, or None;
     - cap: what scores bend towards, or None;
+    - dropout: the rate of shares that are left out;
     - mask: None, or the element type and, for each of four dimensions, whether it has one entry;
     - saves: whether codes and factors of query, key and value are results, too;
     - ranges, sinks: whether queries have ranges of keys, and heads a score that is no key's;
@@ -42,6 +43,7 @@ class Shape(NamedTuple):
     format: str | None = None
     accumulate: str | None = None
     cap: float | None = None
+    dropout: float = 0.0
     mask: tuple | None = None
     saves: bool = False
     ranges: bool = False
@@ -164,6 +166,14 @@ def _write_sinks(shape, arguments):
     return f" sinks(%sinks : {kind})"
 
 
+def _write_dropout(shape, arguments):
+    if not shape.dropout:
+        return ""
+    kind = "tensor<2xi64>"
+    arguments.append(f"%state: {kind}")
+    return f" dropout(%state : {kind}) rate = {shape.dropout:e}"
+
+
 def write_cached(shape):
     """The program as text. Its function `attention` takes query, key, value, each of these two followed by its factor if
     it has codes, the numbers of keys, page numbers if there are pages, first keys, ranges, a mask and sinks, if there are;
@@ -176,8 +186,8 @@ def write_cached(shape):
 
 
 def write(shape):
-    """The program as text. Its function `attention` takes query, key, value, the mask, ranges and sinks, and returns the
-    result, the logarithms of sums, and with `saves` three times codes and their factor."""
+    """The program as text. Its function `attention` takes query, key, value, the mask, ranges, sinks and the state of
+    dropout, and returns the result, the logarithms of sums, and with `saves` three times codes and their factor."""
     operands = {"q": (shape.heads, shape.dim), "k": (shape.heads_of_k, shape.dim),
                 "v": (shape.heads_of_k, shape.dim_of_v)}
     positions = {"q": shape.queries, "k": None, "v": None}
@@ -202,7 +212,7 @@ def write(shape):
         kind = f"tensor<{'x'.join(sizes)}x{element}>"
         arguments.append(f"%mask: {kind}")
         mask = f" mask(%mask : {kind})"
-    mask += _write_ranges(shape, arguments) + _write_sinks(shape, arguments)
+    mask += _write_ranges(shape, arguments) + _write_sinks(shape, arguments) + _write_dropout(shape, arguments)
     kinds = ", ".join(kind for _, kind in results)
     return (f"func.func @attention({', '.join(arguments)}) -> ({kinds}) {{\n{body}"
             f"  %o, %lse = fp8.attention {', '.join(names)}{mask} {_write_attributes(shape)} : {', '.join(types)} -> "
@@ -213,7 +223,7 @@ def write(shape):
 def write_backward(shape, order):
     """The program as text. Its function `gradients` takes the gradient of the result, query, key, value, the result and the
     logarithms of sums, and returns those of query, key and value, that of query summed in this order. The sums of the
-    gradient times the result are made in one pass over both. With ranges these come last."""
+    gradient times the result are made in one pass over both. Ranges and the state of dropout come last."""
     query, key = (_write_type(shape, heads, shape.dim) for heads in (shape.heads, shape.heads_of_k))
     rows, wide = f"tensor<?x{shape.dim}x{shape.element}>", f"tensor<?x{shape.dim}xf32>"
     lse, group = f"tensor<?x{shape.heads}x?xf32>", "[[0, 1, 2]]"
@@ -223,7 +233,7 @@ def write_backward(shape, order):
     attributes = f"{_write_attributes(shape._replace(accumulate=None))} order = {order}"
     names = {"grad": query, "q": query, "k": key, "v": key, "o": query, "lse": lse}
     arguments = [f"%{name}: {kind}" for name, kind in names.items()]
-    ranges = _write_ranges(shape, arguments)
+    ranges = _write_ranges(shape, arguments) + _write_dropout(shape, arguments)
     text = (f"#rows = affine_map<(r, d) -> (r, d)>\n#sums = affine_map<(r, d) -> (r)>\n"
             f"func.func @gradients({', '.join(arguments)}) -> "
             f"({query}, {key}, {key}) {{\n"
@@ -287,6 +297,6 @@ def _describe(shape):
     cache = "" if shape.cache is None else f", a cache in {shape.cache.format or shape.element}"
     has_mask = shape.mask is not None or (shape.cache is not None and shape.cache.mask)
     mask = (", a cap" * (shape.cap is not None) + ", a mask" * has_mask + ", ranges of keys" * shape.ranges
-            + ", sinks" * shape.sinks)
+            + ", sinks" * shape.sinks + ", dropout" * bool(shape.dropout))
     return (f"attention of {shape.heads} heads over {shape.heads_of_k} of {shape.dim} columns, {queries} queries in "
             f"{shape.format or shape.element}{cache}{mask}")

@@ -39,7 +39,7 @@ class use_attention:
         used.explain()
 
     `format` and `accumulate` are those of fp8.torch.scaled_dot_product_attention. It gives an
-    Attention, whose `reasons` say what is PyTorch's: dropout, and on a GPU what has no kernel, such
+    Attention, whose `reasons` say what is PyTorch's: on a GPU what has no kernel, such
     as masks. For the thread that enters it.
     """
 

@@ -23,12 +23,13 @@ def _can_use_flash(query, value, right):
             and torch.backends.cuda.is_flash_attention_available() and 0 not in (query.numel(), value.numel()))
 
 
-def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, ranges, *options):
+def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
     """By PyTorch's FlashAttention, which knows packed sequences, or the formula."""
     settings = attention_ops.Options(*options)
     cu_seqlens_q, cu_seqlens_k, most_q, most_k, left, right = packed
-    if settings.cap is not None or not _can_use_flash(output, value, right):
-        return attention_ops.run_backward(grad, query, key, value, factors, output, lse, mask, ranges, *options)
+    if settings.cap is not None or settings.dropout or not _can_use_flash(output, value, right):
+        return attention_ops.run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state,
+                                          *options)
     query, key, value = attention_ops.widen(query, key, value, factors, output.dtype, settings.format)
     results = attention_backward.run_packed_flash(
         grad, query, key, value, output, lse, cu_seqlens_q, cu_seqlens_k, most_q, most_k, settings.scale, left, right)
@@ -38,8 +39,8 @@ def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, r
 
 class _Packed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, query, key, value, mask, ranges, sinks, packed, *options):
-        options, others = attention_ops.Options(*options), attention_ops.Others(mask, ranges, sinks)
+    def forward(ctx, query, key, value, mask, ranges, sinks, state, packed, *options):
+        options, others = attention_ops.Options(*options), attention_ops.Others(mask, ranges, sinks, state)
         results = attention_ops.compute(query, key, value, others, options, options.format is not None)
         attention_ops.save(ctx, (query, key, value, *others, *options), results)
         ctx.packed = packed
@@ -52,7 +53,7 @@ class _Packed(torch.autograd.Function):
                                    "derivative")
         ctx.backward = functools.partial(_run_backward, ctx.packed)
         grads = attention_ops.differentiate(ctx, grad, *others)
-        return (*grads[:6], None, *grads[6:])
+        return (*grads[:7], None, *grads[7:])
 
 
 def _check(query, key, value, cu_seqlens_q, cu_seqlens_k):
@@ -76,7 +77,8 @@ def _check(query, key, value, cu_seqlens_q, cu_seqlens_k):
 
 
 def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqlen_q=None, max_seqlen_k=None,
-                     is_causal=False, window=None, scale=None, sinks=None, cap=None, format=None, accumulate=None):
+                     is_causal=False, window=None, scale=None, sinks=None, cap=None, dropout_p=0.0, dropout_state=None,
+                     format=None, accumulate=None):
     """Attention of sequences that lie one after the other, as flash_attn_varlen_func has it.
 
     - query: positions of all sequences x heads x columns, bf16, f16 or f32; key and value may have fewer heads, and
@@ -85,7 +87,8 @@ def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqle
       and value. The first is 0. A sequence's last query is at its last key;
     - max_seqlen_q, max_seqlen_k: no sequence is longer, for a GPU's backward; None for all positions;
     - is_causal: a query sees the keys up to its own; window=(left, right) sees so many before and after that, None for all;
-    - scale, sinks, cap, format, accumulate: those of fp8.torch.scaled_dot_product_attention.
+    - scale, sinks, cap, dropout_p, dropout_state, format, accumulate: those of
+      fp8.torch.scaled_dot_product_attention; queries and keys count from the first of all.
 
     Returns positions x heads x columns of value; 0 for queries that see no key, as those behind the last sequence. Nothing
     waits for a GPU. Has a gradient, by PyTorch's FlashAttention on a GPU where that takes such tensors. Raises
@@ -99,10 +102,11 @@ def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqle
         raise ArgumentError(f"expected scale to be finite and positive, but got {scale}")
     scaled_dot_product.check_others(query.transpose(0, 1)[None], None, sinks)
     ranges = key_ranges.of_sequences(make_dense(cu_seqlens_q), make_dense(cu_seqlens_k), query.shape[0], left, right)
-    others = attention_ops.Others(None, make_dense(ranges), None if sinks is None else make_dense(sinks.float()))
+    others = attention_ops.Others(None, make_dense(ranges), None if sinks is None else make_dense(sinks.float()),
+                                  scaled_dot_product.find_state(query, dropout_p, dropout_state))
     # The ranges have the window.
     options = attention_ops.Options(False, scale, None, None, False, format, accumulate if format else None,
-                                    scaled_dot_product.check_cap(cap))
+                                    scaled_dot_product.check_cap(cap), float(dropout_p))
     tensors = [make_dense(x)[None] for x in (query, key, value)]
     differentiable = [*tensors, *(x for x in (others.sinks,) if x is not None)]
     if torch.compiler.is_compiling() or not is_plain(*tensors) or not (

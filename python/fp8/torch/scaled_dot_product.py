@@ -5,7 +5,7 @@ import math
 import torch
 
 from fp8.errors import ArgumentError
-from fp8.torch import attention_ops
+from fp8.torch import attention_dropout, attention_ops
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.dense import make_dense
 
@@ -68,6 +68,21 @@ def check_cap(cap):
     return None if cap is None else float(cap)
 
 
+def find_state(query, rate, state):
+    """The seed and the offset of dropout, or None without. Raises ArgumentError for what is none."""
+    reason = attention_dropout.find_reason(rate)
+    if reason is not None:
+        raise ArgumentError(f"expected dropout_p from 0 to less than 1, but got {rate}")
+    if rate == 0:
+        return None
+    if state is None:
+        return attention_dropout.make_state(query.device)
+    if state.dtype != torch.int64 or tuple(state.shape) != (2,) or state.device != query.device:
+        raise ArgumentError(f"expected dropout_state to be int64 (2,) on {query.device}, but got {state.dtype} "
+                            f"{tuple(state.shape)} on {state.device}")
+    return make_dense(state)
+
+
 def check_others(query, key_ranges, sinks):
     """Raises ArgumentError for ranges and sinks that are none of this query."""
     expected = (query.shape[0], query.shape[2], 2)
@@ -89,8 +104,9 @@ def _lies_heads_first(tensors):
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
-                                 bottom_right=False, key_ranges=None, sinks=None, cap=None, format=None, accumulate=None):
-    """softmax(query key^T * scale) value, as torch.nn.functional's function of that name, without dropout.
+                                 bottom_right=False, key_ranges=None, sinks=None, cap=None, dropout_p=0.0,
+                                 dropout_state=None, format=None, accumulate=None):
+    """softmax(query key^T * scale) value, as torch.nn.functional's function of that name.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
       each serves as many of query (enable_gqa), and value other columns. Heads or positions may lie together in
@@ -105,6 +121,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
       has a gradient;
     - scale: 1 / sqrt(columns) if it is None;
     - cap: cap * tanh(score / cap) takes the place of a score, before a mask is added to it; None for none;
+    - dropout_p: the rate at which shares of values are left out, rounded to a multiple of 2^-16, whatever the mode; those
+      that are kept count by 1 / (1 - dropout_p). Which they are, `dropout_state` says, a seed and an offset, int64 (2,);
+      None draws both from torch's generator. The gradient is of the same shares, and nothing of their size is kept;
     - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
@@ -123,8 +142,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     check_others(query, key_ranges, sinks)
     others = attention_ops.Others(
         None if attn_mask is None else _check_mask(attn_mask, query, key),
-        None if key_ranges is None else make_dense(key_ranges), None if sinks is None else make_dense(sinks.float()))
+        None if key_ranges is None else make_dense(key_ranges), None if sinks is None else make_dense(sinks.float()),
+        find_state(query, dropout_p, dropout_state))
     heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
-                                    accumulate if format else None, check_cap(cap))
+                                    accumulate if format else None, check_cap(cap), float(dropout_p))
     return attention_ops.attend(query, key, value, others, options)[0]

@@ -43,10 +43,10 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
         attention_calls.note(settings.number, "{}", reason)
         return None
     y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks, cap=cap,
-                                     format=settings.format, accumulate=settings.accumulate)
-    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{}{} in {}", query.shape[1],
+                                     dropout_p=dropout, format=settings.format, accumulate=settings.accumulate)
+    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{}{}{} in {}", query.shape[1],
                                key.shape[1], query.shape[3], "" if sinks is None else ", sinks",
-                               "" if cap is None else f", cap {cap:g}",
+                               "" if cap is None else f", cap {cap:g}", f", dropout {dropout:g}" if dropout else "",
                                settings.format or ELEMENTS[query.dtype])
     return y
 
@@ -140,7 +140,7 @@ def _make_mask(settings, *arguments, **options):
 
 def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
-    `reasons` say which calls are PyTorch's instead: with dropout, and on a GPU what has no kernel.
+    `reasons` say which calls are PyTorch's instead: on a GPU what has no kernel.
 
     - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
     - recipe: in place of a format; with `fp8_dpa` it is E4M3.

@@ -31,6 +31,7 @@ class Gradients(Attention):
             bottom_right=bool(rng.random() < 0.5), layout=str(rng.choice(["bshd", "bhsd"])),
             ranges=str(rng.choice(["packed", "random"])) if rng.random() < 0.5 else None,
             cap=float(rng.choice([0.5, 2.0, 30.0])) if rng.random() < 0.4 else None,
+            dropout=float(rng.choice([0.1, 0.5])) if rng.random() < 0.5 else None,
             grad=str(rng.choice(["bf16", "f16"])) if scaled else element,
             order=str(rng.choice(["deterministic", "any"])))
 
@@ -60,6 +61,9 @@ class Gradients(Attention):
             kind = tensor((self.batch, self.queries, 2), "i32")
             arguments.append(f"%ranges: {kind}")
             ranges = f" key_ranges(%ranges : {kind})"
+        if self.dropout is not None:
+            arguments.append("%state: tensor<2xi64>")
+            ranges += f" dropout(%state : tensor<2xi64>) rate = {self.dropout:e}"
         if self.window:
             attributes += f" window = [{', '.join('*' if side is None else str(side) for side in self.window)}]"
         attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout} order = {self.order}"
@@ -93,9 +97,10 @@ class Gradients(Attention):
         with np.errstate(invalid="ignore"):
             p = np.where(visible, np.exp(scores - np.where(np.isneginf(lse), np.inf, lse)[..., None]), 0)
         delta = (grad * output).sum(-1)
-        ds = p * (np.einsum("bhid,bhjd->bhij", grad, v) - delta[..., None]) * slope
+        kept = self.find_kept()
+        ds = p * (kept * np.einsum("bhid,bhjd->bhij", grad, v) - delta[..., None]) * slope
         found = [np.einsum("bhij,bhjd->bhid", ds, k) * self.scale, np.einsum("bhij,bhid->bhjd", ds, q) * self.scale,
-                 np.einsum("bhij,bhid->bhjd", p, grad)]
+                 np.einsum("bhij,bhid->bhjd", p * kept, grad)]
         for i in (1, 2):
             found[i] = found[i].reshape(self.batch, self.heads_of_k, group, *found[i].shape[2:]).sum(2)
         return [self.to_heads(x) for x in found], delta
@@ -106,8 +111,8 @@ class Gradients(Attention):
         output, lse = self.expect(*values, others)
         expected, delta = self.differentiate(grad.astype(np.float64), *values, output, lse, others[1])
         given = [np.ascontiguousarray(x, np.float32) for x in (lse, delta)]
-        if self.ranges:
-            given.append(arguments.pop())
+        last = [arguments.pop() for is_there in (self.dropout is not None, self.ranges) if is_there]
+        given += last[::-1]
         program = fp8.compile(self.program(), target=target, cache=False)
         found = program(grad, *arguments, *given)
         # Workspaces are as they were: the next call has the same results.

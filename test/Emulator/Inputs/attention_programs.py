@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 
 import fp8
+from dropout import kept
 
 DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "e4m3": ml_dtypes.float8_e4m3fn,
           "e5m2": ml_dtypes.float8_e5m2, "f32": np.float32, "i1": np.bool_}
@@ -19,17 +20,18 @@ def tensor(shape, element):
 class Attention:
     def __init__(self, element, batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, window=None,
                  bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None,
-                 lengths=None, page=None, starts=None, ranges=None, sinks=None, cap=None, mask_of="hk", data="random"):
+                 lengths=None, page=None, starts=None, ranges=None, sinks=None, cap=None, mask_of="hk", data="random",
+                 dropout=None):
         """`ranges` are "packed", sequences one after the other, or "random"; `sinks` the mean of their scores; `mask_of`
         says which of batches, heads, queries and keys a mask tells apart; `data` may be "peaked", with large scores, or
-        "outliers", with some large columns."""
+        "outliers", with some large columns; `dropout` is a rate."""
         self.element, self.batch, self.queries, self.keys = element, batch, queries, keys
         self.heads, self.heads_of_k, self.dim, self.dim_of_v = heads, heads_of_k, dim, dim_of_v or dim
         self.window, self.bottom_right, self.layout = window, bottom_right, layout
         self.accumulate, self.of_heads, self.p_scale = accumulate, of_heads, p_scale
         self.lse, self.mask, self.lengths, self.page, self.scale = lse, mask, lengths, page, dim ** -0.5
         self.starts, self.ranges, self.sinks = starts, ranges, sinks
-        self.cap, self.mask_of, self.data = cap, mask_of, data
+        self.cap, self.mask_of, self.data, self.dropout, self.state = cap, mask_of, data, dropout, None
 
     @staticmethod
     def random(rng):
@@ -51,12 +53,13 @@ class Attention:
         mask = str(rng.choice(["i1", "bf16", "f16", "f32"])) if rng.random() < 0.3 else None
         mask_of = "".join(dim for dim in "bhqk" if rng.random() < 0.6)
         data = str(rng.choice(["random", "random", "peaked", "outliers"]))
+        dropout = float(rng.choice([0.1, 0.5])) if rng.random() < 0.3 else None
         return Attention(element, batch, queries, keys,
                          of_k * group, of_k, int(rng.choice(dims)), int(rng.choice(dims)), window,
                          bool(rng.random() < 0.5), str(rng.choice(["bshd", "bhsd"])),
                          str(rng.choice(["fast", "promote"])) if scaled else None, bool(scaled and rng.random() < 0.5),
                          lengths=lengths, starts=starts, ranges=ranges, sinks=sinks, cap=cap, mask=mask, mask_of=mask_of,
-                         data=data)
+                         data=data, dropout=dropout)
 
     def mask_shape(self):
         """Without dimensions before the first that it tells apart."""
@@ -127,10 +130,12 @@ class Attention:
             mask += f" page_table(%pages : {table})"
         for name, kind, shape, is_there in (("key_starts", "i32", (self.batch,), self.starts),
                                             ("key_ranges", "i32", (self.batch, self.queries, 2), self.ranges),
-                                            ("sinks", "f32", (self.heads,), self.sinks is not None)):
+                                            ("sinks", "f32", (self.heads,), self.sinks is not None),
+                                            ("dropout", "i64", (2,), self.dropout is not None)):
             if is_there:
                 arguments.append(f"%{name}: {tensor(shape, kind)}")
                 mask += f" {name}(%{name} : {tensor(shape, kind)})"
+        mask += "" if self.dropout is None else f" rate = {self.dropout:e}"
         results = [tensor(self.shape(self.queries, self.heads, self.dim_of_v), "bf16")]
         results += [tensor((self.batch, self.heads, self.queries), "f32")] * self.lse
         values = "%o, %lse" if self.lse else "%o"
@@ -200,6 +205,9 @@ class Attention:
         if self.sinks is not None:
             sinks = (rng.standard_normal(self.heads) + self.sinks).astype(np.float32)
             arguments.append(sinks)
+        if self.dropout is not None:
+            self.state = rng.integers(-2**63, 2**63 - 1, 2)
+            arguments.append(self.state)
         return arguments, values, (mask, ranges, sinks)
 
     def make_ranges(self, rng):
@@ -249,6 +257,13 @@ class Attention:
                     page, row = table[batch, key // self.page], key % self.page
                     pages[(page, row) if self.layout == "bshd" else (page, slice(None), row)] = np.nan
 
+    def find_kept(self):
+        """What shares count by: 0, or a factor."""
+        if self.dropout is None:
+            return 1.0
+        is_kept, factor = kept(self.state, self.dropout, self.batch, self.heads, self.queries, self.keys)
+        return is_kept * factor
+
     def expect(self, q, k, v, others):
         mask, ranges, sinks = others
         if self.layout == "bshd":
@@ -279,7 +294,7 @@ class Attention:
         sums = powers.sum(axis=-1, keepdims=True)
         if sinks is not None:
             sums = sums + np.exp(sinks - finite)
-        output = np.einsum("bhij,bhjd->bhid", powers, v) / np.where(sums == 0, 1, sums)
+        output = np.einsum("bhij,bhjd->bhid", powers * self.find_kept(), v) / np.where(sums == 0, 1, sums)
         with np.errstate(divide="ignore"):
             lse = (finite + np.log(sums))[..., 0]
         return output.transpose(0, 2, 1, 3) if self.layout == "bshd" else output, lse

@@ -1,0 +1,70 @@
+//===- AttentionDropout.cpp - Shares that are left out --------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionDropout.h"
+#include "../Blocks/Hazards.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm90;
+
+AttentionDropout::AttentionDropout(KernelBuilder &b, Value pointer,
+                                   int64_t threshold)
+    : b(b), threshold(threshold) {
+  for (int64_t i : {0, 1}) {
+    Value both =
+        b.loadConstant(b.offset(pointer, b.i64(8 * i)), b.getI64Type());
+    // Keys of all rounds are the same in all threads then.
+    for (int64_t bits : {0, 32})
+      state.push_back(b.uniform(arith::TruncIOp::create(
+          b, b.getI32Type(), b.shiftRight(both, bits))));
+  }
+}
+
+SmallVector<Value> AttentionDropout::draw(Value ofKeys, Value ofQueries,
+                                          Value head) const {
+  ScalarBuilder scalar(b.getLoc(), b);
+  // LLVM would have the keys of all rounds in registers all through the loop.
+  SmallVector<Value> words;
+  for (Value word : state)
+    words.push_back(launder(b, word));
+  return DropoutState(scalar, words).draw(scalar, ofKeys, ofQueries, head);
+}
+
+Value AttentionDropout::isKept(Value word, bool upper) const {
+  // What is below the upper half does not change how that compares.
+  if (!upper)
+    word = arith::ShLIOp::create(b, word, b.i32(16));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, word,
+                               b.i32(int32_t(threshold << 16)));
+}
+
+SmallVector<Value> AttentionDropout::areKept(Value lane, Value ofKeys,
+                                             Value ofQueries,
+                                             Value head) const {
+  Value isOdd = b.equal(b.bitAnd(lane, 4), 4);
+  Value query =
+      b.add(b.mul(b.bitAnd(lane, 3), 2), b.bitAnd(b.shiftRight(lane, 2), 1));
+  SmallVector<Value> words =
+      draw(ofKeys, b.add(b.mul(ofQueries, 8), query), head);
+  // Numbers of both keys of the lane, for two queries.
+  Value numbers[2][2];
+  for (int64_t i : {0, 1}) {
+    Value own = b.select(isOdd, words[2 + i], words[i]);
+    Value others = b.select(isOdd, words[i], words[2 + i]);
+    Value received = NVVM::ShflOp::create(
+        b, b.getI32Type(), b.i32(-1), others, b.i32(4), b.i32(31),
+        NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
+    numbers[0][i] = b.select(isOdd, received, own);
+    numbers[1][i] = b.select(isOdd, own, received);
+  }
+  SmallVector<Value> kept;
+  for (int64_t i = 0; i < 8; ++i)
+    kept.push_back(isKept(numbers[i % 2][i / 2 % 2], i / 4));
+  return kept;
+}
