@@ -68,6 +68,12 @@ BREAKS = [
      r"setp.ne.b32 \2, \3, \3;", "each"),
     ("turn passed on without a fence", r"fence\.acq_rel\.gpu;(?=[^;]*;[^;]*;[^;]*;[^;]*st\.relaxed)", GONE, "each"),
     ("barrier around the count of parts of K gone", r"bar\.sync \s*[16], 128;(?=\s+(?:@|ld))", GONE, "each"),
+    ("numbers of dropout from another lane", r"(shfl\.sync\.bfly\.b32 \s*%r\d+, %r\d+, )4(, 31, -1;)", r"\g<1>8\2", "each"),
+    ("step of a key of dropout lost", r"(add\.s32 \s*%r\d+, %r\d+, )-1640531527;", r"\g<1>0;", "each"),
+    ("elements of a mask not read", r"ld\.global\.v2\.b8 \s*\{(%rs\d+), (%rs\d+)\}, \[[^]]*\];", r"mov.b16 \1, 1; mov.b16 \2, 1;", "each"),
+    ("a reciprocal of a cap gone", r"rcp\.approx\.ftz\.f32 ", "mov.b32 ", "each"),
+    ("a query's range not written", r"st\.shared\.b16 [^;]*;", GONE, "each"),
+    ("ends of all ranges not written", r"st\.shared\.v4\.b32 [^;]*;", GONE, "each"),
     ("barrier of the cluster gone", r"barrier\.cluster\.arrive[^;]*;\s*barrier\.cluster\.wait[^;]*;", GONE, "each"),
     ("barrier of the cluster releases nothing", r"barrier\.cluster\.arrive(\.release)?", "barrier.cluster.arrive.relaxed", "each"),
 ]
