@@ -5,7 +5,7 @@ that was compiled; another, whose caches are empty, loads it and generates. Both
 went: `first` is a call for one token, which nothing is compiled for but layers, and `compiled` one for
 three, with PyTorch's compilers. The one of bf16 does what the first does. Needs a GPU, but for --small.
 
-usage: first_token.py [--layers N] [--small] [--out FILE]
+usage: first_token.py [--ways NAMES] [--layers N] [--small] [--out FILE]
 """
 
 import argparse
@@ -83,6 +83,7 @@ def finish(process):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="in their order")
     parser.add_argument("--layers", type=int, default=8, help="of 32 that Llama 3 8B has")
     parser.add_argument("--small", action="store_true", help="small sizes on a CPU")
     parser.add_argument("--out", type=Path, help="JSON with all numbers")
@@ -94,7 +95,7 @@ def main():
         return 0
     records = {}
     with tempfile.TemporaryDirectory() as directory:
-        for way in WAYS:
+        for way in args.ways:
             records[way] = finish(start(way, directory, args))
             print(way, json.dumps(records[way]), flush=True)
     if args.out:

@@ -32,7 +32,7 @@ ROUNDS, PROMPT = 7, 128
 WAYS = ("bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused", "rowwise-attention",
         "rowwise-fused-sdpa", "rowwise-fused-attention", "block-fused-attention", "bf16-compiled",
         "rowwise-compiled", "rowwise-attention-e4m3", "rowwise-compiled-attention",
-        "rowwise-compiled-attention-e4m3", "block-compiled")
+        "rowwise-compiled-attention-e4m3")
 
 
 def make(is_small, layers=8, prefill=0):

@@ -261,6 +261,22 @@ class LoRA(unittest.TestCase):
             torch.autograd.grad(layer(make_input(torch.float32)).sum(), layer.lora_A["default"].weight,
                                 create_graph=True)
 
+    def test_head(self):
+        """A head of few bits, too, whose gradient stays in high precision."""
+        for weights in (None, "mxfp4"):
+            base = make_base(weights=weights)
+            fp8.torch.quantize_for_inference(base, filter="lm_head", weights=weights, activations="bf16")
+            self.assertIsInstance(base.lm_head, QuantizedLinear)
+            self.assertIsNone(base.lm_head.scheme.input_block)
+            self.assertIsNotNone(base.model.layers[0].mlp.up_proj.scheme.input_block)
+            plain = peft.get_peft_model(dequantize(base), make_config())
+            model = peft.get_peft_model(base, fp8.peft.register(make_config()))
+            fill(plain), fill(model)
+            loss, gradients = get_gradients(model)
+            expected_loss, expected = get_gradients(plain)
+            self.assertLess(abs(loss / expected_loss - 1), 0.01)
+            self.assertLess(((gradients - expected).norm() / expected.norm()).item(), 0.12)
+
     def test_refused(self):
         for options, text in (({"use_dora": True}, "DoRA"), ({"init_lora_weights": "pissa"}, "'pissa'")):
             with self.assertRaisesRegex(fp8.UnsupportedError, text):

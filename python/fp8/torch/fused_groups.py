@@ -114,6 +114,8 @@ def find_reason(node):
         return f"its scales are in {scheme.scale}"
     if x.ndim < 2 or _is_empty(x):
         return "its activations have no rows"
+    if not isinstance(x.shape[-1], int):
+        return "how wide its activations are is not known"
     if node.meta["val"].shape[-1] == 1:
         return "it has one output"
     return ""
