@@ -276,6 +276,18 @@ class Fused(unittest.TestCase):
         self.assertNotIn("linalg.generic", re.sub(r"(?s)fp8\.fusion.*?\n    }", "", text))
 
 
+class Widths(unittest.TestCase):
+    @torch.inference_mode()
+    def test_unknown(self):
+        """With dynamic=True the width of a graph's first activations is known when it runs."""
+        torch.manual_seed(1)
+        torch.compiler.reset()
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 16)).bfloat16())
+        x = torch.randn(2, 5, 64).bfloat16()
+        compiled = torch.compile(model, backend=fp8.torch.Backend(rest="eager"), dynamic=True)
+        self.assertTrue(torch.equal(compiled(x), model(x)))
+
+
 class Slices(unittest.TestCase):
     def test_bounds(self):
         graph = torch.fx.Graph()
