@@ -114,7 +114,7 @@ class Graphs(unittest.TestCase):
     def test_reasons(self):
         q = make(2, 4, 6, 16)
         for reason, call in (
-                ("dropout", lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=1.0)),
+                ("a dropout of 1.0", lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=1.0)),
                 ("operands of 3 dimensions", lambda q: F.scaled_dot_product_attention(q[0], q[0], q[0])),
                 ("other results than the first are used", lambda q: aten._scaled_dot_product_flash_attention_for_cpu(
                     q, q, q)[1])):
@@ -145,7 +145,7 @@ class Graphs(unittest.TestCase):
                               ("efficient_attention", {**bias, "compute_log_sumexp": True, "is_causal": True}),
                               ("cudnn_attention", {**bias, "compute_log_sumexp": True, "is_causal": True}),
                               ("fused_attention_overrideable", {**bias, "is_causal": True})):
-            for dropout in (0.0, 0.5):
+            for dropout in (0.0, 0.5, 1.0):
                 with self.subTest(name=name, dropout=dropout), FakeTensorMode(), mock.patch.object(
                         attention_calls, "get_default_target", lambda: "sm_90a"):
                     x = torch.empty(1, 8, 4, 64, dtype=torch.bfloat16, device="cuda").transpose(1, 2)
@@ -159,13 +159,13 @@ class Graphs(unittest.TestCase):
                     module, settings = torch.fx.GraphModule({}, graph), fp8.torch.Attention()
                     reasons = attention_graphs.replace(module, settings, False)
                     made = [each for each in module.graph.nodes if each.op == "call_function"]
-                    if dropout:
-                        self.assertEqual((reasons, len(made)), (["dropout"], 2))
+                    if dropout == 1.0:
+                        self.assertEqual((reasons, len(made)), (["a dropout of 1.0"], 2))
                         continue
                     self.assertEqual((reasons, [each.target for each in made]), ([], [attention_graphs.compute]))
                     self.assertEqual(made[0].args[:2], (settings.number, True))
                     self.assertEqual({key: value for key, value in made[0].kwargs.items() if value is not None},
-                                     {"is_causal": True, "dropout_p": 0.0, "scale": 0.1, "enable_gqa": True})
+                                     {"is_causal": True, "dropout_p": dropout, "scale": 0.1, "enable_gqa": True})
                     # The shapes and strides of it.
                     y = module(x)
                     self.assertEqual((y.shape, y.stride(), y.dtype), (x.shape, x.stride(), x.dtype))

@@ -93,7 +93,7 @@ class Packed(unittest.TestCase):
             k = torch.empty(1, 80, 2, 32, dtype=torch.bfloat16, device="cuda")
             lse, lengths = torch.empty(1, 4, 64, device="cuda"), torch.empty(3, dtype=torch.int32, device="cuda")
             options = attention_ops.Options(False, 0.2)
-            found = packed_sequences._run_backward((lengths, lengths, 40, 50, 7, 0), y, q, k, k, [], y, lse, None, None,
+            found = packed_sequences._run_backward((lengths, lengths, 40, 50, 7, 0), y, q, k, k, [], y, lse, None, None, None,
                                                    *options)
         calls = [(args, others) for name, args, others in called if name == "aten::_flash_attention_backward"]
         self.assertEqual(len(calls), 1)

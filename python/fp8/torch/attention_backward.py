@@ -194,7 +194,7 @@ def _hide_beyond(scores, ranges, begin):
     return scores.masked_fill((columns < ranges[..., :1]) | (columns >= ranges[..., 1:]), -torch.inf)
 
 
-def compute(grad, query, key, value, output, lse, mask, ranges, state, rule):
+def compute(grad, query, key, value, output, lse, mask, ranges, rule, state=None):
     """The gradients of query, key and value by their definition, in f32, some queries at a time."""
     batches, heads, queries, dim = query.shape
     groups, keys = key.shape[1:3]
@@ -238,7 +238,7 @@ def compute(grad, query, key, value, output, lse, mask, ranges, state, rule):
     return dq.flatten(1, 2), dk, dv
 
 
-def run(grad, query, key, value, factors, output, lse, mask, ranges, state, rule):
+def run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state=None):
     """The gradients of query, key and value, all of batches x heads x positions x columns, in the type of the result.
     `factors` are empty, or those of codes that query, key and value are; the gradient goes straight through."""
     dtype = output.dtype
@@ -249,7 +249,7 @@ def run(grad, query, key, value, factors, output, lse, mask, ranges, state, rule
     kernel, reason = choose(*narrow, mask is not None, rule, ranges is not None)
     taken[kernel, reason] += 1
     if kernel == "formula":
-        results = compute(grad, *tensors, output, lse, mask, ranges, state, rule)
+        results = compute(grad, *tensors, output, lse, mask, ranges, rule, state)
     elif kernel == "fp8":
         results = _run_ours(grad, *narrow, output, lse, rule, ranges, state)
     else:

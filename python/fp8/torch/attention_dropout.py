@@ -2,7 +2,6 @@
 
 import math
 
-import numpy
 import torch
 
 _ONE = 1 << 16
@@ -10,8 +9,13 @@ _WORD = (1 << 32) - 1
 
 
 def get_threshold(rate):
-    """The rate as kernels have it, of 2^16: what a program's text says, rounded."""
-    return math.floor(float(numpy.float32(f"{rate:e}")) * _ONE + 0.5)
+    """The rate as kernels have it, of 2^16."""
+    return math.floor(rate * _ONE + 0.5)
+
+
+def write_rate(rate):
+    """The same as a program's text, which f32 has exactly."""
+    return f"{get_threshold(rate) / _ONE:.9e}"
 
 
 def get_factor(rate):

@@ -111,7 +111,7 @@ def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, st
     rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap,
                                    options.dropout)
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
-    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, state, rule)
+    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state)
     return tuple(x.contiguous() for x in _transpose(options, *results))
 
 

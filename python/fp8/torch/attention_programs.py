@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 import fp8
-from fp8.torch import expected
+from fp8.torch import attention_dropout, expected
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 MASKS = {torch.bool: "i1", **ELEMENTS}
@@ -171,7 +171,7 @@ def _write_dropout(shape, arguments):
         return ""
     kind = "tensor<2xi64>"
     arguments.append(f"%state: {kind}")
-    return f" dropout(%state : {kind}) rate = {shape.dropout:e}"
+    return f" dropout(%state : {kind}) rate = {attention_dropout.write_rate(shape.dropout)}"
 
 
 def write_cached(shape):
