@@ -236,15 +236,17 @@ class Compiled(unittest.TestCase):
         options = True, 0.25, None, 0, False
         mask = make(1, 1, 5, 7) > -1
         ranges, sinks = make_ranges(1, 5, 7), make(4).requires_grad_()
-        torch.library.opcheck(attention_ops.forward, (q, k, v, mask, None, None, *options, None, None))
-        torch.library.opcheck(attention_ops.forward, (q, k, v, None, ranges, sinks, *options, "e4m3", "promote"))
-        torch.library.opcheck(attention_ops.forward, (q, k, v, None, None, None, *options, None, None, 2.0))
+        torch.library.opcheck(attention_ops.forward, (q, k, v, mask, None, None, None, *options, None, None))
+        torch.library.opcheck(attention_ops.forward, (q, k, v, None, ranges, sinks, None, *options, "e4m3", "promote"))
+        torch.library.opcheck(attention_ops.forward, (q, k, v, None, None, None, None, *options, None, None, 2.0))
+        state = torch.tensor([1, 2])
+        torch.library.opcheck(attention_ops.forward, (q, k, v, None, None, None, state, *options, None, None, None, 0.5))
         # Its check of AOTAutograd sums up results, which codes have no sum for.
-        torch.library.opcheck(attention_ops.saving, (q, k, v, None, None, None, *options, "e4m3", None), test_utils=(
+        torch.library.opcheck(attention_ops.saving, (q, k, v, None, None, None, None, *options, "e4m3", None), test_utils=(
             "test_schema", "test_autograd_registration", "test_faketensor"))
         with torch.no_grad():
-            y, lse = attention_ops.forward(q, k, v, None, None, None, *options, None, None)
-        torch.library.opcheck(attention_ops._backward, (y, q.detach(), k.detach(), v.detach(), [], y, lse, None, ranges,
+            y, lse = attention_ops.forward(q, k, v, None, None, None, None, *options, None, None)
+        torch.library.opcheck(attention_ops._backward, (y, q.detach(), k.detach(), v.detach(), [], y, lse, None, ranges, None,
                                                         *options, None, None))
 
 
