@@ -19,6 +19,7 @@ from torch import nn
 
 import fp8
 import fp8.torch
+from fp8.torch import step_factors
 
 SIZES = (64, 128), (96, 192), (48,)
 MAKERS = {
@@ -110,6 +111,11 @@ class Bits(unittest.TestCase):
             check.assert_not_called()
             with self.assertRaises(KeyError):
                 Run(MAKERS["adamw"], True).train(1)
+        expected = Run(MAKERS["lion"], True).train(2)
+        with mock.patch.object(step_factors.Factors, "_is_of_gpu", return_value=True):
+            got = Run(MAKERS["lion"], True).train(2)
+        for mine, its in zip(got.parameters, expected.parameters, strict=True):
+            self.assertTrue(torch.equal(mine, its))
 
     def test_split(self):
         """A master in two halves is that of f32, whose moments are f32, with gradients in bf16."""

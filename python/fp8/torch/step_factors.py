@@ -87,8 +87,7 @@ class Factors:
         Muon's learning rate is multiplied by."""
         lr, found = group["lr"], self._place(device).get("found_inf") if "scaled" in rule.options else None
         reads_lr = isinstance(lr, torch.Tensor) and lr.is_cuda
-        is_captured = device.type == "cuda" and torch.cuda.is_current_stream_capturing()
-        if step is not None and step.is_cuda or reads_lr or is_captured and step is None:
+        if reads_lr or self._is_of_gpu(step, device):
             views = self._compute(rule, group, step, device, lr if reads_lr else None, found, ratio)
         else:
             if step is not None:
@@ -98,6 +97,13 @@ class Factors:
             views = self._write([numbers[name] for name in rule.factors if name in numbers], device)
         names = [name for name in rule.factors if name not in _SHARED]
         return {**dict(zip(names, views)), **self._place(device)}
+
+    @staticmethod
+    def _is_of_gpu(step, device):
+        """Whether the host is not to be asked: it counts no step, or is not there when a graph runs."""
+        if step is not None:
+            return step.is_cuda
+        return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
     def _compute(self, rule, group, step, device, lr, found, ratio):
         """On a GPU, into memory that stays, by one launch."""
@@ -114,7 +120,8 @@ class Factors:
         numbers = self._memory[key]
         arguments = [] if step is None else [step.view(1, 1)] + ([] if found is None else [found])
         function(*arguments, float(group["lr"]) if lr is None else lr.to(device, torch.float32).view(1, 1), numbers)
-        return self._split(numbers.view(-1)) + [step.view(1, 1)] * ("count" in rule.factors and step is not None)
+        counts = [step.view(1, 1)] if "count" in rule.factors and step is not None else []
+        return self._split(numbers.view(-1)) + counts
 
     def _write(self, numbers, device):
         values = torch.tensor(numbers, dtype=torch.float64).float()
