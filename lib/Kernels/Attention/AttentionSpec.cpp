@@ -40,6 +40,21 @@ std::string AttentionSpec::describe() const {
   return text;
 }
 
+std::string AttentionSpec::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << (isScaled ? "f8" : q.isBF16() ? "bf16" : "f16") << "_d" << headDim;
+  if (headDimOfV != headDim)
+    os << 'x' << headDimOfV;
+  if (isCausal())
+    os << "_causal";
+  else if (left || right)
+    os << "_window";
+  if (accumulate == Accumulate::Promote)
+    os << "_promote";
+  return label;
+}
+
 std::optional<int64_t> AttentionSpec::getHeadsOfFewQueries() const {
   constexpr int64_t kRows = 64;
   // Numbers of dropout are drawn for rows that are queries of one head.

@@ -56,6 +56,8 @@ struct AttentionSpec : AttentionShape {
   /// queries fit into one with them.
   std::optional<int64_t> getHeadsOfFewQueries() const;
 
+  /// "bf16_d128_causal", for names of kernels.
+  std::string getLabel() const;
   /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] promote".
   std::string describe() const override;
 

@@ -20,7 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Blocks/KernelSignature.h"
+#include "../Attention/AttentionLoads.h"
+#include "../Attention/AttentionSignature.h"
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
 #include "AttentionParts.h"
@@ -32,54 +33,6 @@ using namespace mlir::fp8::sm90;
 //===----------------------------------------------------------------------===//
 // What it takes
 //===----------------------------------------------------------------------===//
-
-static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
-                                                    const AttentionSpec &spec) {
-  SmallVector<KernelArgumentAttr> arguments;
-  auto add = [&](StringRef name, Type element, int64_t rank,
-                 KernelAccess access, int64_t alignment) {
-    arguments.push_back(KernelArgumentAttr::get(context, name, element, rank,
-                                                access, alignment));
-  };
-  for (auto [name, element] :
-       {std::pair<StringRef, Type>{"q", spec.q}, {"k", spec.k}, {"v", spec.v}})
-    add(name, element, 4, KernelAccess::Read, 16);
-  Type f32 = Float32Type::get(context);
-  if (spec.isScaled)
-    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
-      add(name, f32, 4, KernelAccess::Read, 4);
-  if (spec.hasKeyLengths)
-    add("key_lengths", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
-  if (spec.pageSize)
-    add("page_table", IntegerType::get(context, 32), 2, KernelAccess::Read, 4);
-  if (spec.hasKeyStarts)
-    add("key_starts", IntegerType::get(context, 32), 1, KernelAccess::Read, 4);
-  if (spec.hasKeyRanges)
-    add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
-  if (spec.hasSinks)
-    add("sinks", f32, 1, KernelAccess::Read, 4);
-  if (spec.dropThreshold)
-    add("dropout", IntegerType::get(context, 64), 1, KernelAccess::Read, 8);
-  if (spec.mask)
-    add("mask", spec.mask, 4, KernelAccess::Read,
-        std::max<int64_t>(spec.mask.getIntOrFloatBitWidth() / 8, 1));
-  add("output", spec.output, 4, KernelAccess::Write, 16);
-  if (spec.hasLse)
-    add("lse", f32, 3, KernelAccess::Write, 4);
-  return arguments;
-}
-
-static void addMap(KernelSignature &signature, const AttentionSpec &spec,
-                   AttentionConfigAttr config, StringRef name,
-                   const SharedMatrix &matrix, int64_t rows) {
-  SmallVector<int64_t> box{matrix.getBoxColumns(), 1, 1, 1};
-  box[spec.layout == fp8::AttentionLayout::BSHD ? 2 : 1] = rows;
-  // What L2 fetches beside a line is of the next head. Blocks that share keys
-  // find it there; those that decode read each line once, and bf16 gains 7 % of
-  // bandwidth.
-  signature.addTensorMap(name + ".map", name, box, matrix.width,
-                         config.isForFewQueries() ? 128 : 256);
-}
 
 /// What threads need that copy the rows of few queries and store their results
 /// themselves, and put parts of keys together.
@@ -106,70 +59,37 @@ static KernelSignature getSignature(MLIRContext *context,
                                     AttentionConfigAttr config,
                                     const AttentionMemory &memory,
                                     KernelSignature::Launch &launch) {
-  KernelSignature signature(context, getArguments(context, spec));
-  int64_t sequence = spec.getSequenceDim();
-  AffineExpr batch = signature.addExtent("batch", "q", 0);
-  AffineExpr queries = signature.addExtent("queries", "q", sequence);
-  AffineExpr keys;
-  if (spec.pageSize) {
-    AffineExpr pages = signature.addExtent("pages", "page_table", 1);
-    keys = pages * spec.pageSize;
-  } else {
-    keys = signature.addExtent("keys", "k", sequence);
-  }
-  int64_t keysOfBox = memory.getKeysOfBox(spec);
-  addMap(signature, spec, config, "k", memory.k, keysOfBox);
-  addMap(signature, spec, config, "v", memory.v, keysOfBox);
+  AttentionSignature made(context, spec);
+  int64_t keysOfBox = getKeysOfBox(spec, config.getTileK());
+  // What L2 fetches beside a line is of the next head. Blocks that share keys
+  // find it there; those that decode read each line once, and bf16 gains 7 % of
+  // bandwidth.
+  int64_t l2 = config.isForFewQueries() ? 128 : 256;
+  made.addMap("k", memory.k, keysOfBox, l2);
+  made.addMap("v", memory.v, keysOfBox, l2);
   if (!config.isForFewQueries()) {
-    addMap(signature, spec, config, "q", memory.q, config.getTileQ());
-    addMap(signature, spec, config, "output", memory.output, /*rows=*/64);
+    made.addMap("q", memory.q, config.getTileQ(), l2);
+    made.addMap("output", memory.output, /*rows=*/64, l2);
   }
-  if (spec.isScaled)
-    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
-      signature.addPointer(name + ".ptr", name);
-  if (spec.hasKeyLengths)
-    signature.addPointer("key_lengths.ptr", "key_lengths");
-  if (spec.pageSize) {
-    signature.addPointer("page_table.ptr", "page_table");
-    signature.addValue("pages", signature.addExtent("all_pages", "k", 0), 32);
-  }
-  if (spec.hasKeyStarts)
-    signature.addPointer("key_starts.ptr", "key_starts");
-  if (spec.hasKeyRanges)
-    signature.addPointer("key_ranges.ptr", "key_ranges");
-  if (spec.hasSinks)
-    signature.addPointer("sinks.ptr", "sinks");
-  if (spec.dropThreshold)
-    signature.addPointer("dropout.ptr", "dropout");
-  if (spec.mask) {
-    signature.addPointer("mask.ptr", "mask");
-    for (int64_t dim : {0, 1, 2})
-      if (!spec.isMaskShared[dim])
-        signature.addStride("mask.stride" + Twine(dim), "mask", dim);
-  }
-  if (spec.hasLse)
-    signature.addPointer("lse.ptr", "lse");
-  signature.addValue("batch", batch, 32);
-  signature.addValue("queries", queries, 32);
-  signature.addValue("keys", keys, 32);
-  AffineExpr tiles = batch;
+  made.addParams();
+  AffineExpr tiles = made.batch;
   if (config.isForFewQueries()) {
-    addRows(signature, spec, config);
+    addRows(made.signature, spec, config);
     tiles = tiles * (spec.headsOfK * AttentionTiles::getTilesOfGroup(
                                          spec, config.getTileHeads()));
     tiles =
-        tiles * (keys.floorDiv(config.getSplitTiles() * config.getTileK()) + 1);
+        tiles *
+        (made.keys.floorDiv(config.getSplitTiles() * config.getTileK()) + 1);
   } else {
-    tiles = tiles * spec.heads * queries.ceilDiv(config.getTileQ());
+    tiles = tiles * spec.heads * made.queries.ceilDiv(config.getTileQ());
   }
   launch.grid = {tiles};
   launch.block = memory.threads;
   launch.sharedBytes = memory.sharedBytes;
   launch.resident = memory.resident;
   launch.overlap = true;
-  launch.flops = batch * queries * keys *
-                 (2 * spec.heads * (spec.headDim + spec.headDimOfV));
-  return signature;
+  launch.flops = made.getFlops();
+  return made.signature;
 }
 
 //===----------------------------------------------------------------------===//
@@ -248,35 +168,23 @@ sm90::buildAttention(OpBuilder &builder, Location loc,
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   KernelBuilder b(loc, builder);
   llvm::StringMap<Value> params = signature.getParams(function);
-  Value shared = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
-      KernelSignature::kSharedName);
+  // Half of what a Hopper has.
+  constexpr int64_t bytesInL2 = int64_t(24) << 20;
+  AttentionTiles tiles(b, spec,
+                       {config.getQueriesOfTile(), config.getTileK(), bytesInL2,
+                        config.getTileHeads(), config.getSplitTiles()},
+                       params);
+  AttentionBlock block = getBlock(b, spec, params, tiles, config.getTileK());
   int64_t barriers = memory->offsetBarriers, stages = config.getStages();
   auto getRing = [&](int64_t stages) {
-    Ring ring(b, shared, barriers, stages,
+    Ring ring(b, block.shared, barriers, stages,
               Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
     barriers += 16 * stages;
     return ring;
   };
   Ring q = getRing(1), k = getRing(stages), v = getRing(stages);
   Ring transposedV = getRing(stages);
-  AttentionTiles tiles(b, spec, config, params);
-  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  AttentionContext kernel{b,
-                          spec,
-                          config,
-                          *memory,
-                          params,
-                          tiles,
-                          q,
-                          k,
-                          v,
-                          transposedV,
-                          shared,
-                          LLVM::PtrToIntOp::create(b, b.getI32Type(), shared),
-                          thread,
-                          b.uniform(b.shiftRight(thread, 5)),
-                          b.bitAnd(thread, 31)};
+  AttentionContext kernel{block, config, *memory, q, k, v, transposedV};
   buildBarriers(kernel);
   buildBody(kernel);
   return function;

@@ -9,10 +9,10 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
 
+#include "../Attention/AttentionDropout.h"
+#include "../Attention/AttentionScores.h"
 #include "../Blocks/Hazards.h"
 #include "AttentionBackwardContext.h"
-#include "AttentionDropout.h"
-#include "AttentionScores.h"
 #include "Wgmma.h"
 
 namespace mlir::fp8::sm90 {

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Attention/Softmax.h"
 #include "../Blocks/BulkCopy.h"
 #include "AttentionBackwardConsumer.h"
 #include "AttentionProducts.h"
-#include "Softmax.h"
 
 #include <limits>
 
@@ -146,7 +146,8 @@ SmallVector<Value> BackwardConsumer::mask(ArrayRef<Value> scores,
       window.to[half] = b.add(own, *spec.left);
   }
   Value one = b.f32(1.0f);
-  return Softmax(b, {one, one}, /*logOfP=*/0.0f, /*polynomials=*/0)
+  return Softmax(b, kFragmentScores, {one, one}, /*logOfP=*/0.0f,
+                 /*polynomials=*/0)
       .mask(scores, window);
 }
 
@@ -189,7 +190,7 @@ SmallVector<Value> BackwardConsumer::maskByRanges(ArrayRef<Value> scores,
   SmallVector<Value> masked(scores);
   // Two queries at a time have a byte for each end; a thread has two keys.
   for (size_t i = 0; i < scores.size(); i += 4) {
-    int64_t column = Softmax::getColumn(static_cast<int64_t>(i));
+    int64_t column = kFragmentScores.getColumn(static_cast<int64_t>(i));
     Value both = b.load(b.offset(ranges, b.i32(column * 2)), b.getI32Type());
     for (size_t j = 0; j < 4; ++j) {
       auto get = [&](int64_t number) {

@@ -16,12 +16,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Attention/AttentionDropout.h"
+#include "../Attention/AttentionRows.h"
+#include "../Attention/AttentionScores.h"
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
-#include "AttentionDropout.h"
 #include "AttentionParts.h"
-#include "AttentionScores.h"
 #include "AttentionStore.h"
 #include "Wgmma.h"
 #include "llvm/Support/MathExtras.h"
@@ -76,9 +77,6 @@ private:
   void setSoftmax(const AttentionTile &tile);
   /// The rows that are this thread's, or the last ones, if there is a mask.
   SmallVector<AttentionRow> getMaskedRows(const AttentionTile &tile);
-  /// The keys of tile `number` that this thread's rows see.
-  Softmax::Window getWindow(const AttentionTile &tile, Value number);
-
   /// Writes zeros over the last tile's values that a batch's own keys end
   /// before, and over the first tile's before these begin: they may be
   /// anything, and a power of 0 times NaN is NaN.
@@ -304,41 +302,6 @@ SmallVector<Value> AttentionConsumer::pack(ArrayRef<Value> rounded) {
 // A tile of keys
 //===----------------------------------------------------------------------===//
 
-Softmax::Window AttentionConsumer::getWindow(const AttentionTile &tile,
-                                             Value number) {
-  const AttentionTiles &tiles = kernel.tiles;
-  Softmax::Window window;
-  // Kept in registers all through the loop over keys, it would be for this.
-  Value thread = launder(b, kernel.thread);
-  Value column = b.mul(b.bitAnd(thread, 3), 2);
-  Value row = b.add(b.mul(b.shiftRight(thread, 5), 16),
-                    b.shiftRight(b.bitAnd(thread, 31), 2));
-  // The thread's first key; all relative to it.
-  Value key = b.add(b.mul(number, config.getTileK()), column);
-  Value last = b.sub(b.sub(tile.keys, b.i32(1)), key);
-  for (int64_t half : {0, 1}) {
-    Value center = b.sub(tiles.getOwnKey(tile, b.add(row, 8 * half)), key);
-    window.to[half] = last;
-    if (spec.right)
-      window.to[half] =
-          b.createOrFold<arith::MinSIOp>(last, b.add(center, *spec.right));
-    if (spec.left)
-      window.from[half] = b.sub(center, b.i32(*spec.left));
-    auto hideBefore = [&](Value first) {
-      Value &from = window.from[half];
-      from = from ? b.createOrFold<arith::MaxSIOp>(from, first) : first;
-    };
-    if (tile.start)
-      hideBefore(b.sub(tile.start, key));
-    if (auto range = tiles.getRange(tile, b.add(row, 8 * half))) {
-      hideBefore(b.sub(range->first, key));
-      window.to[half] = b.createOrFold<arith::MinSIOp>(
-          window.to[half], b.sub(b.sub(range->second, b.i32(1)), key));
-    }
-  }
-  return window;
-}
-
 void AttentionConsumer::waitForTurn() {
   if (takesTurns())
     b.namedBarrier(b.add(group, kFirstTurn), 256);
@@ -355,31 +318,15 @@ void AttentionConsumer::giveTurn(AttentionTurn when) {
 void AttentionConsumer::hideValues(
     RingPosition at, Value hides,
     llvm::function_ref<Value(Value row)> isHidden) {
-  const SharedMatrix &v = memory.v;
   int64_t threads = 128 * config.getConsumers();
-  int64_t chunksOfRow = v.rowBytes / 16, chunks = v.rows * chunksOfRow;
   b.ifThen(hides, [&] {
     ringOfV.waitFull(at);
-    Value place = kernel.getPlace(v, memory.offsetV, at.stage);
-    Value zeros = LLVM::ZeroOp::create(b, VectorType::get({4}, b.getI32Type()));
-    for (int64_t first = 0; first < chunks; first += threads) {
-      Value number = b.add(launder(b, kernel.thread), first);
-      Value row = b.div(number, chunksOfRow);
-      b.ifThen(b.bitAnd(isHidden(row), b.less(number, b.i32(chunks))), [&] {
-        Value chunk = v.locate(b, row, b.rem(number, chunksOfRow));
-        LLVM::StoreOp::create(b, zeros,
-                              b.offset(kernel.shared, b.add(place, chunk)),
-                              /*alignment=*/16);
-      });
-    }
+    hideRows(kernel, memory.v,
+             kernel.getPlace(memory.v, memory.offsetV, at.stage), threads,
+             isHidden);
     fenceForBulkCopies(b);
     b.namedBarrier(b.i32(kHiddenValues), threads);
   });
-}
-
-/// Whether `lhs` is less, with a sign.
-static Value isBefore(KernelBuilder &b, Value lhs, Value rhs) {
-  return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
 }
 
 void AttentionConsumer::hideLastValues(const AttentionTile &tile,
@@ -409,17 +356,17 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
   state.k = ringOfK.advance(k);
   Value last = b.sub(tile.end, b.i32(1));
   scores = capAndMask->apply(scores, last, /*isLast=*/true);
-  scores = softmax->mask(scores, getWindow(tile, last));
+  scores =
+      softmax->mask(scores, getWindow(kernel, kFragmentScores, tile, last));
   if (spec.hasRestBehindKeys() && !memory.hasTransposedV())
     hideLastValues(tile, v);
   state.rows = softmax->getInitial();
-  Value corrections[2];
-  SmallVector<Value> powers =
-      softmax->exponentiate(scores, state.rows, corrections);
+  Softmax::Step step = softmax->raise(scores, state.rows);
+  SmallVector<Value> powers = softmax->exponentiate(scores, state.rows, step);
   state.p = pack(round(drop(tile, last, powers)));
   state.sums.assign(spec.headDimOfV / 2, b.f32(0.0f));
   if (promotes())
-    llvm::copy(corrections, state.corrections);
+    llvm::copy(step.corrections, state.corrections);
   return state;
 }
 
@@ -442,7 +389,7 @@ void AttentionConsumer::add(State &state, Value product) {
   for (auto [i, term] : llvm::enumerate(terms))
     state.sums[i] =
         LLVM::FMAOp::create(b, b.getF32Type(), state.sums[i],
-                            state.corrections[Softmax::getRow(i)], term);
+                            state.corrections[kFragmentScores.getRow(i)], term);
 }
 
 void AttentionConsumer::releaseAfter(Value stage, const Softmax::Rows &rows) {
@@ -466,20 +413,21 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   giveTurn(AttentionTurn::Scored);
   scores = capAndMask->apply(scores, number, /*isLast=*/false);
   if (masked)
-    scores = softmax->mask(scores, getWindow(tile, number));
-  Value corrections[2];
+    scores =
+        softmax->mask(scores, getWindow(kernel, kFragmentScores, tile, number));
   // The product with the last P is still under way.
-  SmallVector<Value> powers =
-      softmax->exponentiate(scores, state.rows, corrections);
+  Softmax::Step step = softmax->raise(scores, state.rows);
+  SmallVector<Value> powers = softmax->exponentiate(scores, state.rows, step);
   powers = pinHere(b, round(drop(tile, number, powers)));
   releaseAfter(state.k.stage, state.rows);
   add(state, ofValues);
   ringOfV.release(state.v.stage, kernel.lane);
   state.p = pack(powers);
   if (promotes())
-    llvm::copy(corrections, state.corrections);
+    llvm::copy(step.corrections, state.corrections);
   else
-    state.sums = Softmax::scaleRows(b, state.sums, corrections);
+    state.sums =
+        Softmax::scaleRows(b, kFragmentScores, state.sums, step.corrections);
   state.k = ringOfK.advance(state.k);
   state.v = ringOfV.advance(state.v);
   return state;
@@ -499,17 +447,7 @@ State AttentionConsumer::walk(const AttentionTile &tile, State state) {
                });
     state = State::unpack(final, state.sums.size(), state.p.size());
   };
-  Value last = b.sub(tile.end, b.i32(1));
-  Value fullEnd = b.min(tile.fullEnd, last);
-  Value fullBegin = b.min(tile.fullBegin, fullEnd);
-  bool hidesLast = spec.hidesLast(), hidesFirst = spec.hidesFirst();
-  if (hidesLast)
-    walkTiles(last, fullEnd, /*masked=*/true);
-  // Without a limit on the right only the first tile reaches beyond the keys.
-  walkTiles(hidesLast ? fullEnd : last, hidesFirst ? fullBegin : tile.begin,
-            /*masked=*/false);
-  if (hidesFirst)
-    walkTiles(fullBegin, tile.begin, /*masked=*/true);
+  forEachRunOfKeys(kernel, tile, walkTiles);
   return state;
 }
 
@@ -527,47 +465,30 @@ void AttentionConsumer::finish(const AttentionTile &tile, State &state) {
 //===----------------------------------------------------------------------===//
 
 void AttentionConsumer::setSoftmax(const AttentionTile &tile) {
-  constexpr float log2E = 0x1.715476p0f;
   Value factors[2];
   for (int64_t half : {0, 1}) {
-    factors[half] = b.f32(spec.scale * log2E);
-    if (!spec.isScaled)
-      continue;
     // Rows may be of different heads.
     bool areAlike = config.getTileHeads() == 1 || !spec.hasHeadFactors[0];
-    Value head = areAlike ? tile.head : parts.getOwnRow(tile, half).head;
-    Value ofOperands =
-        b.mulF(getFactorOf(kernel, "q", tile.batch, head),
-               getFactorOf(kernel, "k", tile.batch, tile.headOfK));
-    // An infinite distance stays infinite.
-    factors[half] = arith::MaxNumFOp::create(
-        b, b.mulF(factors[half], ofOperands), b.f32(0x1p-126f));
-    if (areAlike) {
+    factors[half] = getFactorOfScores(
+        kernel, tile, areAlike ? tile.head : parts.getOwnRow(tile, half).head);
+    if (areAlike && spec.isScaled) {
       factors[1] = factors[0];
       break;
     }
   }
-  capAndMask.emplace(kernel, tile, factors, getMaskedRows(tile));
+  capAndMask.emplace(kernel, kFragmentScores, tile, factors,
+                     getMaskedRows(tile));
   if (AttentionScores::makesExponents(spec))
     factors[0] = factors[1] = b.f32(1.0f);
-  softmax.emplace(b, factors, std::log2(spec.factorOfP),
+  softmax.emplace(b, kFragmentScores, factors, std::log2(spec.factorOfP),
                   config.getPolynomials());
 }
 
 SmallVector<AttentionRow>
 AttentionConsumer::getMaskedRows(const AttentionTile &tile) {
-  if (!spec.mask)
-    return {};
-  if (config.isForFewQueries())
+  if (spec.mask && config.isForFewQueries())
     return {parts.getOwnRow(tile, 0), parts.getOwnRow(tile, 1)};
-  SmallVector<AttentionRow> rows;
-  Value last = b.sub(kernel.tiles.getQueries(), b.i32(1));
-  Value first = b.add(b.mul(b.shiftRight(kernel.thread, 5), 16),
-                      b.shiftRight(kernel.lane, 2));
-  for (int64_t half : {0, 1})
-    rows.push_back({b.min(b.add(tile.query, b.add(first, 8 * half)), last),
-                    tile.head, Value()});
-  return rows;
+  return fp8::getMaskedRows(kernel, kFragmentScores, tile);
 }
 
 void AttentionConsumer::build() {

@@ -9,52 +9,20 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONCONTEXT_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONCONTEXT_H
 
-#include "../Blocks/Ring.h"
-#include "AttentionTiles.h"
+#include "../Attention/AttentionBlock.h"
+#include "AttentionMemory.h"
 
 namespace mlir::fp8::sm90 {
 
 /// What is computed and how, where it lies, and which thread this is.
-struct AttentionContext {
-  KernelBuilder &b;
-  const AttentionSpec &spec;
+struct AttentionContext : AttentionBlock {
   AttentionConfigAttr config;
   const AttentionMemory &memory;
-  const llvm::StringMap<Value> &params;
-  const AttentionTiles &tiles;
   /// Tiles of queries, a ring of one, and of keys and values; with values that
   /// are transposed on their way, those before and after that.
   Ring q, k, v, transposedV;
-  /// Dynamic shared memory, and its address (i32).
-  Value shared, base;
-  Value thread, warp, lane;
 
-  Value getParam(StringRef name) const { return params.lookup(name); }
   int64_t getConsumerWarps() const { return 4 * config.getConsumers(); }
-  /// Coordinates of a bulk copy, the innermost first, with `sequence` in the
-  /// sequence.
-  SmallVector<Value> getCoordinates(Value column, Value sequence, Value head,
-                                    Value batch) const {
-    if (spec.layout == fp8::AttentionLayout::BSHD)
-      return {column, head, sequence, batch};
-    return {column, sequence, head, batch};
-  }
-  /// Keys of tile `number` that there are (i32), negative beyond the last, and
-  /// maybe more than it has.
-  Value getKeysThere(const AttentionTile &tile, Value number) const {
-    return b.sub(tile.keys, b.mul(number, config.getTileK()));
-  }
-  /// Those of the same tile that are before the batch's first key, and maybe
-  /// more than it has; null where that is 0.
-  Value getKeysBefore(const AttentionTile &tile, Value number) const {
-    return tile.start ? b.sub(tile.start, b.mul(number, config.getTileK()))
-                      : Value();
-  }
-  /// Number `stage` of tiles of `matrix` that begin at `offset`.
-  Value getPlace(const SharedMatrix &matrix, int64_t offset,
-                 Value stage) const {
-    return b.add(b.mul(stage, llvm::alignTo(matrix.getBytes(), 1024)), offset);
-  }
 };
 
 /// The warpgroup that copies queries, keys and values, with one lane, and puts

@@ -8,6 +8,7 @@
 
 #include "AttentionGenerator.h"
 
+#include "../Attention/AttentionGenerator.h"
 #include "../MachineLookup.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -18,25 +19,21 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 namespace {
-class AttentionGenerator : public KernelGenerator {
-public:
-  SmallVector<KernelConfigAttrInterface>
-  getCandidates(const KernelSpec &spec, GPUTargetAttr target,
-                bool exhaustive) const override;
-  LogicalResult checkFit(const KernelSpec &spec,
-                         KernelConfigAttrInterface config, GPUTargetAttr target,
-                         std::string &reason) const override;
-  double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
-                 GPUTargetAttr target) const override;
-  FailureOr<KernelConfigAttrInterface>
-  select(const KernelSpec &spec, GPUTargetAttr target,
-         std::string &reason) const override;
-  std::string getLabel(const KernelSpec &spec) const override;
-  FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
-                                    const KernelSpec &spec,
-                                    KernelConfigAttrInterface config,
-                                    GPUTargetAttr target, StringRef name,
-                                    std::string &reason) const override;
+/// What Hopper's attention has of its own.
+struct HopperAttention {
+  using Config = AttentionConfigAttr;
+  using Memory = AttentionMemory;
+  static constexpr auto build = buildAttention;
+
+  static SmallVector<Config> getTiles(const AttentionSpec &spec,
+                                      MLIRContext *context);
+  static double getCost(const AttentionSpec &spec, Config config,
+                        GPUTargetAttr target);
+  static Config getLeast(const AttentionSpec &spec, MLIRContext *context) {
+    return Config::get(context, /*tile_q=*/64, 32 / spec.getElementBytes(),
+                       /*stages=*/2, /*tile_heads=*/1, /*split_tiles=*/0,
+                       /*polynomials=*/0, AttentionTurn::None);
+  }
 };
 } // namespace
 
@@ -79,47 +76,22 @@ static int64_t getSplitTiles(const AttentionSpec &spec, int64_t tileK) {
   return std::max<int64_t>(llvm::divideCeil(kBytes, bytes), 1);
 }
 
-SmallVector<KernelConfigAttrInterface>
-AttentionGenerator::getCandidates(const KernelSpec &spec, GPUTargetAttr target,
-                                  bool) const {
-  const auto &attention = cast<AttentionSpec>(spec);
-  int64_t step = 32 / attention.getElementBytes();
-  SmallVector<KernelConfigAttrInterface> candidates;
-  std::string reason;
-  auto add = [&](AttentionConfigAttr config) {
-    if (succeeded(AttentionMemory::get(attention, config, target, reason)))
-      candidates.push_back(config);
-  };
-  MLIRContext *context = target.getContext();
-  std::optional<int64_t> heads = attention.getHeadsOfFewQueries();
+SmallVector<AttentionConfigAttr>
+HopperAttention::getTiles(const AttentionSpec &spec, MLIRContext *context) {
+  int64_t step = 32 / spec.getElementBytes();
+  SmallVector<Config> tiles;
+  std::optional<int64_t> heads = spec.getHeadsOfFewQueries();
   for (int64_t tileK = 256; tileK >= step; tileK -= step) {
     for (int64_t stages = 4; heads && stages >= 2; --stages)
-      add(AttentionConfigAttr::get(context, /*tile_q=*/64, tileK, stages,
-                                   *heads, getSplitTiles(attention, tileK),
-                                   /*polynomials=*/0, AttentionTurn::None));
+      tiles.push_back(Config::get(context, /*tile_q=*/64, tileK, stages, *heads,
+                                  getSplitTiles(spec, tileK), /*polynomials=*/0,
+                                  AttentionTurn::None));
     for (int64_t tileQ : {128, 192, 64})
-      add(AttentionConfigAttr::get(context, tileQ, tileK, /*stages=*/2,
-                                   /*tile_heads=*/1, /*split_tiles=*/0,
-                                   getPolynomials(attention),
-                                   getTurn(attention, tileQ)));
+      tiles.push_back(Config::get(context, tileQ, tileK, /*stages=*/2,
+                                  /*tile_heads=*/1, /*split_tiles=*/0,
+                                  getPolynomials(spec), getTurn(spec, tileQ)));
   }
-  llvm::stable_sort(candidates, [&](KernelConfigAttrInterface lhs,
-                                    KernelConfigAttrInterface rhs) {
-    return getCost(spec, lhs, target) < getCost(spec, rhs, target);
-  });
-  return candidates;
-}
-
-LogicalResult AttentionGenerator::checkFit(const KernelSpec &spec,
-                                           KernelConfigAttrInterface config,
-                                           GPUTargetAttr target,
-                                           std::string &reason) const {
-  if (auto attention = dyn_cast<AttentionConfigAttr>(config))
-    return AttentionMemory::get(cast<AttentionSpec>(spec), attention, target,
-                                reason);
-  llvm::raw_string_ostream(reason)
-      << "expected a #fp8_sm90.attention, but got " << config;
-  return failure();
+  return tiles;
 }
 
 /// Measured on an H200, d of 64, 128 and 256 (docs/KernelMeasurements.md):
@@ -189,70 +161,21 @@ static double getCostOfFewQueries(const AttentionSpec &spec,
          std::max(0.0, missing) / model.getUnderWayStep();
 }
 
-double AttentionGenerator::getCost(const KernelSpec &spec,
-                                   KernelConfigAttrInterface config,
-                                   GPUTargetAttr target) const {
-  const auto &attention = cast<AttentionSpec>(spec);
-  auto tile = cast<AttentionConfigAttr>(config);
-  if (attention.getHeadsOfFewQueries())
-    return getCostOfFewQueries(attention, tile, target);
-  auto [queries, keys] = getUsualTileWithMask(attention);
+double HopperAttention::getCost(const AttentionSpec &spec, Config config,
+                                GPUTargetAttr target) {
+  if (spec.getHeadsOfFewQueries())
+    return getCostOfFewQueries(spec, config, target);
+  auto [queries, keys] = getUsualTileWithMask(spec);
   // A block of fewer queries reads keys more often; the last tile of few
   // queries is not worth more.
-  if (tile.isForFewQueries())
+  if (config.isForFewQueries())
     return std::numeric_limits<double>::infinity();
-  double cost = std::abs(double(queries - tile.getTileQ())) / 64;
-  if (!ShapedType::isDynamic(attention.queries) && attention.queries <= 64)
-    cost = double(tile.getTileQ()) / 64;
-  return cost * 4 + std::abs(double(keys - tile.getTileK())) / 64;
-}
-
-FailureOr<KernelConfigAttrInterface>
-AttentionGenerator::select(const KernelSpec &spec, GPUTargetAttr target,
-                           std::string &reason) const {
-  SmallVector<KernelConfigAttrInterface> candidates =
-      getCandidates(spec, target, /*exhaustive=*/false);
-  if (!candidates.empty())
-    return candidates.front();
-  // Why the smallest does not fit either.
-  auto least = AttentionConfigAttr::get(
-      target.getContext(), /*tile_q=*/64,
-      32 / cast<AttentionSpec>(spec).getElementBytes(),
-      /*stages=*/2, /*tile_heads=*/1, /*split_tiles=*/0, /*polynomials=*/0,
-      AttentionTurn::None);
-  return checkFit(spec, least, target, reason);
-}
-
-std::string AttentionGenerator::getLabel(const KernelSpec &spec) const {
-  const auto &attention = cast<AttentionSpec>(spec);
-  std::string label;
-  llvm::raw_string_ostream os(label);
-  os << (attention.isScaled     ? "f8"
-         : attention.q.isBF16() ? "bf16"
-                                : "f16")
-     << "_d" << attention.headDim;
-  if (attention.headDimOfV != attention.headDim)
-    os << 'x' << attention.headDimOfV;
-  if (attention.isCausal())
-    os << "_causal";
-  else if (attention.left || attention.right)
-    os << "_window";
-  if (attention.accumulate == Accumulate::Promote)
-    os << "_promote";
-  return label;
-}
-
-FailureOr<LLVM::LLVMFuncOp> AttentionGenerator::build(
-    OpBuilder &builder, Location loc, const KernelSpec &spec,
-    KernelConfigAttrInterface config, GPUTargetAttr target, StringRef name,
-    std::string &reason) const {
-  if (failed(checkFit(spec, config, target, reason)))
-    return failure();
-  return buildAttention(builder, loc, cast<AttentionSpec>(spec),
-                        cast<AttentionConfigAttr>(config), target, name,
-                        reason);
+  double cost = std::abs(double(queries - config.getTileQ())) / 64;
+  if (!ShapedType::isDynamic(spec.queries) && spec.queries <= 64)
+    cost = double(config.getTileQ()) / 64;
+  return cost * 4 + std::abs(double(keys - config.getTileK())) / 64;
 }
 
 std::unique_ptr<KernelGenerator> sm90::createAttentionGenerator() {
-  return std::make_unique<AttentionGenerator>();
+  return std::make_unique<AttentionGenerator<HopperAttention>>();
 }

@@ -7,19 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionMemory.h"
+#include "../Attention/AttentionSignature.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
-
-SharedMatrix::SharedMatrix(Type elementType, int64_t rows, int64_t columns)
-    : elementType(elementType), rows(rows),
-      rowBytes(columns * elementType.getIntOrFloatBitWidth() / 8) {
-  width = 128;
-  while (rowBytes % width != 0)
-    width /= 2;
-}
 
 /// PTX ISA, "Matrix Descriptor": start address, leading and stride offsets in
 /// 16 bytes, the mode of the swizzle.
@@ -40,19 +33,6 @@ Value SharedMatrix::getDescriptor(KernelBuilder &b, Value address) const {
 Value SharedMatrix::getTransposedDescriptor(KernelBuilder &b,
                                             Value address) const {
   return makeDescriptor(b, address, getBoxBytes(), 8 * width, width);
-}
-
-Value SharedMatrix::getSwizzle(KernelBuilder &b, Value row) const {
-  // Address bits 4.. are exclusive-ored with bits 7..: lines of less than 128
-  // bytes share these.
-  return b.bitAnd(b.shiftRight(row, 128 / width / 2), width / 16 - 1);
-}
-
-Value SharedMatrix::locate(KernelBuilder &b, Value row, Value chunk) const {
-  int64_t inLine = width / 16;
-  Value place = b.bitXor(b.rem(chunk, inLine), getSwizzle(b, row));
-  Value box = b.mul(b.div(chunk, inLine), getBoxBytes());
-  return b.add(b.add(box, b.mul(row, width)), b.mul(place, 16));
 }
 
 /// What a thread of a warpgroup gets of 512 registers, in multiples of 8: of
@@ -77,22 +57,8 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
-  int64_t bytes = spec.getElementBytes();
-  for (int64_t dim : {spec.headDim, spec.headDimOfV})
-    if (dim * bytes % 32 != 0 || dim == 0 || dim > 256)
-      return fail("expected head dimensions of up to 256, multiples of {0}, "
-                  "but got {1}",
-                  32 / bytes, dim);
-  int64_t tileK = config.getTileK();
-  if (tileK * bytes % 32 != 0)
-    return fail("expected tile_k to be a multiple of {0}, but got {1}",
-                32 / bytes, tileK);
-  // Pages begin where the swizzle does.
-  if (int64_t page = spec.pageSize;
-      page && (page % 8 != 0 || (page % tileK != 0 && tileK % page != 0)))
-    return fail("expected pages of a multiple of 8 keys that divides tile_k, "
-                "{0}, or that this divides, but got {1}",
-                tileK, page);
+  if (failed(checkAttentionExtents(spec, config.getTileK(), reason)))
+    return failure();
   if (int64_t most = config.getQueriesOfTile();
       config.isForFewQueries() && (spec.queries < 1 || spec.queries > most))
     return fail("expected 1 to {0} queries, known when it is compiled, with "

@@ -140,28 +140,6 @@ void AttentionParts::storeNumbers(ValueRange numbers, Value address) {
   LLVM::StoreOp::create(b, all, address, /*alignment=*/4 * words);
 }
 
-Value AttentionParts::getFactor(const AttentionTile &tile,
-                                const AttentionRow &row, Value &exponent,
-                                Value &sum, float logOfP) {
-  Value correction = addSink(kernel, row.head, exponent, sum, logOfP);
-  Value factor = spec.isScaled
-                     ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
-                     : b.f32(1.0f);
-  Value isEmpty =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, b.f32(0.0f));
-  factor =
-      b.select(isEmpty, b.f32(0.0f), arith::DivFOp::create(b, factor, sum));
-  return correction ? b.mulF(factor, correction) : factor;
-}
-
-void AttentionParts::storeLse(const AttentionTile &tile,
-                              const AttentionRow &row, Value value) {
-  Value head = b.add(b.mul(tile.batch, spec.heads), row.head);
-  Value index = b.add(b.mul(b.widen(head), b.widen(kernel.tiles.getQueries())),
-                      b.widen(row.query));
-  b.store(value, b.element(kernel.getParam("lse.ptr"), index, b.getF32Type()));
-}
-
 void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
                                 ArrayRef<Value> sums,
                                 const Value (&exponents)[2],
@@ -169,7 +147,8 @@ void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
   for (int64_t half : {0, 1}) {
     AttentionRow row = getOwnRow(tile, half);
     Value exponent = exponents[half], power = powers[half];
-    Value factor = getFactor(tile, row, exponent, power, softmax.getLogOfP());
+    Value factor = getFactorOfSums(kernel, tile, row.head, exponent, power,
+                                   softmax.getLogOfP());
     b.ifThen(row.isThere, [&] {
       Value address = getAddress("output", spec.output, tile, row);
       forEachRun(sums, half, [&](Value column, ValueRange numbers) {
@@ -182,7 +161,7 @@ void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
         return;
       Value lse = Softmax::getLogSum(b, exponent, power, softmax.getLogOfP());
       b.ifThen(b.equal(b.bitAnd(lane, 3), 0),
-               [&] { storeLse(tile, row, lse); });
+               [&] { storeLse(kernel, tile, row.head, row.query, lse); });
     });
   }
 }
@@ -322,7 +301,8 @@ void AttentionParts::combineRow(const AttentionTile &tile, Value number,
                [&](Value first, ValueRange carried) {
                  return combineParts(tile, number, first, carried);
                });
-    Value factor = getFactor(tile, row, all[0], all[1], logOfP);
+    Value factor =
+        getFactorOfSums(kernel, tile, row.head, all[0], all[1], logOfP);
     Value address = getAddress("output", spec.output, tile, row);
     for (int64_t group = 0; group < groups; ++group) {
       Value column = b.add(b.mul(lane, kLaneColumns), group * 128);
@@ -335,7 +315,8 @@ void AttentionParts::combineRow(const AttentionTile &tile, Value number,
     }
     if (spec.hasLse)
       b.ifThen(b.equal(lane, 0), [&] {
-        storeLse(tile, row, Softmax::getLogSum(b, all[0], all[1], logOfP));
+        storeLse(kernel, tile, row.head, row.query,
+                 Softmax::getLogSum(b, all[0], all[1], logOfP));
       });
   });
 }

@@ -9,8 +9,8 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONPARTS_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONPARTS_H
 
+#include "../Attention/Softmax.h"
 #include "AttentionContext.h"
-#include "Softmax.h"
 
 namespace mlir::fp8::sm90 {
 
@@ -50,15 +50,8 @@ private:
   /// column, less the thread's, and what `store` makes of them.
   void forEachRun(ArrayRef<Value> sums, int64_t half,
                   llvm::function_ref<void(Value column, ValueRange)> store);
-  /// The factor of a row's sums of products, from the sum of its powers, to
-  /// which a sink is added, and to the largest exponent.
-  Value getFactor(const AttentionTile &tile, const AttentionRow &row,
-                  Value &exponent, Value &sum, float logOfP);
   /// Rounds `numbers` and stores them beside each other.
   void storeNumbers(ValueRange numbers, Value address);
-  void storeLse(const AttentionTile &tile, const AttentionRow &row,
-                Value value);
-
   void storeWhole(const AttentionTile &tile, Softmax &softmax,
                   ArrayRef<Value> sums, const Value (&exponents)[2],
                   const Value (&powers)[2]);

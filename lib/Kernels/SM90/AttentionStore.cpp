@@ -16,30 +16,6 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
-Value sm90::getFactorOf(const AttentionContext &kernel, StringRef name,
-                        Value batch, Value head) {
-  KernelBuilder &b = kernel.b;
-  const AttentionSpec &spec = kernel.spec;
-  bool ofQ = name == "q";
-  Value pointer = kernel.getParam(name.str() + "_scale.ptr");
-  if (spec.hasHeadFactors[ofQ ? 0 : name == "k" ? 1 : 2]) {
-    Value number = b.add(b.mul(batch, ofQ ? spec.heads : spec.headsOfK), head);
-    pointer = b.element(pointer, b.widen(number), b.getF32Type());
-  }
-  return b.loadConstant(pointer, b.getF32Type());
-}
-
-Value sm90::addSink(const AttentionContext &kernel, Value head, Value &exponent,
-                    Value &sum, float logOfP) {
-  if (!kernel.spec.hasSinks)
-    return {};
-  KernelBuilder &b = kernel.b;
-  Value sink = b.loadConstant(
-      b.element(kernel.getParam("sinks.ptr"), b.widen(head), b.getF32Type()),
-      b.getF32Type());
-  return Softmax::addScore(b, sink, exponent, sum, logOfP);
-}
-
 /// Two numbers of the result's type as a word.
 static Value packPair(KernelBuilder &b, Type type, Value first, Value second) {
   return LLVM::BitcastOp::create(b, b.getI32Type(),
@@ -147,7 +123,8 @@ void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
     b.ifThen(isFirstWarp, [&] { b.electOne([&] { waitForReads(b, 0); }); });
     b.namedBarrier(barrier, 128);
   }
-  SmallVector<Value> numbers = Softmax::scaleRows(b, products, factors);
+  SmallVector<Value> numbers =
+      Softmax::scaleRows(b, kFragmentScores, products, factors);
   if (memory.hasTransposedV())
     writeQuads(numbers);
   else

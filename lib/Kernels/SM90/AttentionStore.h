@@ -9,19 +9,10 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONSTORE_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONSTORE_H
 
+#include "../Attention/AttentionRows.h"
 #include "AttentionContext.h"
-#include "Softmax.h"
 
 namespace mlir::fp8::sm90 {
-
-/// The factor (f32) of `name`, "q", "k" or "v", that head `head` of it has.
-Value getFactorOf(const AttentionContext &kernel, StringRef name, Value batch,
-                  Value head);
-
-/// With sinks, adds that of head `head` of Q to a row's: see Softmax::addScore.
-/// Null without.
-Value addSink(const AttentionContext &kernel, Value head, Value &exponent,
-              Value &sum, float logOfP);
 
 /// Stores what a consumer warpgroup has summed of its 64 queries: through
 /// shared memory, from where bulk copies clip what is out of bounds.

@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONSCORES_H
-#define FP8_LIB_KERNELS_SM90_ATTENTIONSCORES_H
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONSCORES_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONSCORES_H
 
-#include "AttentionContext.h"
+#include "AttentionBlock.h"
+#include "ScoreLayout.h"
 
-namespace mlir::fp8::sm90 {
+namespace mlir::fp8 {
 
 /// Scores that bend towards a cap.
 class Cap {
@@ -34,10 +35,11 @@ private:
 /// What a cap and a mask make of the scores of a tile of keys.
 class AttentionScores {
 public:
-  /// `factors` of both rows of a thread make exponents of 2 of scores; `rows`
+  /// `factors` of the rows of a thread make exponents of 2 of scores; `rows`
   /// are its rows, if there is a mask.
-  AttentionScores(const AttentionContext &kernel, const AttentionTile &tile,
-                  const Value (&factors)[2], ArrayRef<AttentionRow> rows);
+  AttentionScores(const AttentionBlock &kernel, ScoreLayout layout,
+                  const AttentionTile &tile, const Value (&factors)[2],
+                  ArrayRef<AttentionRow> rows);
 
   /// Whether scores have become exponents of 2.
   static bool makesExponents(const AttentionSpec &spec) {
@@ -60,15 +62,16 @@ private:
   /// One in memory as an i1, or f32.
   Value finish(Value element) const;
 
-  const AttentionContext &kernel;
+  const AttentionBlock &kernel;
   KernelBuilder &b;
   const AttentionSpec &spec;
+  ScoreLayout layout;
   Value factors[2];
-  /// Where the mask has the first key of both rows; whether pairs of keys
+  /// Where the mask has the first key of each row; whether pairs of keys
   /// begin where a pair can be loaded (i1).
   Value places[2], arePairs;
 };
 
-} // namespace mlir::fp8::sm90
+} // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_ATTENTIONSCORES_H
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONSCORES_H

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONDROPOUT_H
-#define FP8_LIB_KERNELS_SM90_ATTENTIONDROPOUT_H
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONDROPOUT_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONDROPOUT_H
 
 #include "../Blocks/KernelBuilder.h"
 #include "fp8/IR/Dropout.h"
 
-namespace mlir::fp8::sm90 {
+namespace mlir::fp8 {
 
 /// The numbers of a warp's shares.
 class AttentionDropout {
@@ -39,6 +39,6 @@ private:
   int64_t threshold;
 };
 
-} // namespace mlir::fp8::sm90
+} // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_ATTENTIONDROPOUT_H
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONDROPOUT_H

@@ -11,11 +11,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm90;
-
-/// Bytes of keys and values that stay in L2 while blocks read them: half of
-/// what a Hopper has.
-static constexpr int64_t kBytesInL2 = int64_t(24) << 20;
+using namespace mlir::fp8;
 
 static Value maxSigned(KernelBuilder &b, Value lhs, Value rhs) {
   return b.createOrFold<arith::MaxSIOp>(lhs, rhs);
@@ -44,25 +40,24 @@ static int64_t getRowsOfBlocks(const AttentionSpec &spec, int64_t tileHeads) {
 }
 
 AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
-                               AttentionConfigAttr config,
+                               const Shape &shape,
                                const llvm::StringMap<Value> &params)
-    : b(b), spec(spec), tileQ(config.getQueriesOfTile()),
-      tileK(config.getTileK()), tileHeads(config.getTileHeads()),
-      queries(params.lookup("queries")), keys(params.lookup("keys")),
-      keyLengths(params.lookup("key_lengths.ptr")),
+    : b(b), spec(spec), tileQ(shape.queries), tileK(shape.keys),
+      tileHeads(shape.heads), queries(params.lookup("queries")),
+      keys(params.lookup("keys")), keyLengths(params.lookup("key_lengths.ptr")),
       keyStarts(params.lookup("key_starts.ptr")),
       keyRanges(params.lookup("key_ranges.ptr")) {
   Type i32 = b.getI32Type();
   first = NVVM::BlockIdXOp::create(b, i32);
   stride = NVVM::GridDimXOp::create(b, i32);
   tilesOfHead = b.ceilDiv(queries, tileQ);
-  if (config.isForFewQueries()) {
+  if (shape.splitTiles) {
     count = b.mul(params.lookup("batch"),
                   spec.headsOfK * getTilesOfGroup(spec, tileHeads));
     // Fewer blocks than rows are one row.
     int64_t most = getRowsOfBlocks(spec, tileHeads);
     rows = b.select(b.less(stride, b.i32(most)), b.i32(1), b.i32(most));
-    shareKeys(config.getSplitTiles());
+    shareKeys(shape.splitTiles);
     return;
   }
   heads = b.mul(params.lookup("batch"), spec.heads);
@@ -70,8 +65,9 @@ AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
   // Heads of Q that share one of K count once.
   int64_t bytesOfKey =
       (spec.headDim + spec.headDimOfV) * spec.getElementBytes();
-  Value headsOfK = b.max(
-      b.div(b.i32(kBytesInL2 / bytesOfKey), b.max(keys, b.i32(1))), b.i32(1));
+  Value headsOfK =
+      b.max(b.div(b.i32(shape.bytesInL2 / bytesOfKey), b.max(keys, b.i32(1))),
+            b.i32(1));
   together = b.min(b.mul(headsOfK, spec.heads / spec.headsOfK), heads);
 }
 

@@ -6,22 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_SOFTMAX_H
-#define FP8_LIB_KERNELS_SM90_SOFTMAX_H
+#ifndef FP8_LIB_KERNELS_ATTENTION_SOFTMAX_H
+#define FP8_LIB_KERNELS_ATTENTION_SOFTMAX_H
 
-#include "../Blocks/KernelBuilder.h"
+#include "ScoreLayout.h"
 #include "mlir/Support/LLVM.h"
 
-namespace mlir::fp8::sm90 {
+namespace mlir::fp8 {
 
-/// The softmax of rows whose scores come in tiles of keys, as wgmma's
-/// accumulators: a thread has two rows, 8 apart, which it shares with the three
-/// other lanes of its quad. Scores are as the tensor core sums them; a factor
-/// that is not negative makes them exponents of 2.
+/// The softmax of rows whose scores come in tiles of keys. Scores are as the
+/// tensor core sums them; a factor that is not negative makes them exponents of
+/// 2.
 class Softmax {
 public:
-  /// What is known of the keys so far: the largest score, which all lanes of
-  /// the quad know, and the sum of this lane's powers.
+  /// What is known of the keys so far: the largest score, which all lanes that
+  /// share the row know, and the sum of this lane's powers.
   struct Rows {
     Value max[2], sum[2];
   };
@@ -34,19 +33,25 @@ public:
   /// `factors` are of scores of both rows, `logOfP` the base-2 logarithm of
   /// what the powers are multiplied by. `polynomials` of each 16 powers are
   /// computed by multiplications and additions.
-  Softmax(KernelBuilder &b, const Value (&factors)[2], float logOfP,
-          int64_t polynomials)
-      : b(b), factors{factors[0], factors[1]}, logOfP(logOfP),
+  Softmax(KernelBuilder &b, ScoreLayout layout, const Value (&factors)[2],
+          float logOfP, int64_t polynomials)
+      : b(b), layout(layout), factors{factors[0], factors[1]}, logOfP(logOfP),
         polynomials(polynomials) {}
 
   Rows getInitial();
   /// Hides scores of keys that are not visible.
   SmallVector<Value> mask(ArrayRef<Value> scores, const Window &window);
-  /// The powers of a tile's scores. `rows` become those with it, `corrections`
-  /// what sums of earlier powers are multiplied by.
+  /// What a tile's scores make of its rows: what sums of earlier powers are
+  /// multiplied by, and what is added to its exponents.
+  struct Step {
+    Value corrections[2], offsets[2];
+  };
+  /// `rows` have the largest scores with a tile's.
+  Step raise(ArrayRef<Value> scores, Rows &rows);
+  /// The powers of its scores, which `rows` have in their sums, then.
   SmallVector<Value> exponentiate(ArrayRef<Value> scores, Rows &rows,
-                                  Value (&corrections)[2]);
-  /// The sum of all lanes of the quad.
+                                  const Step &step);
+  /// The sum of all lanes that share the row.
   Value addLanes(Value sum);
   /// The largest score of a row as an exponent of 2.
   Value getExponent(const Rows &rows, int64_t row) {
@@ -69,22 +74,23 @@ public:
   /// 0 in place of -inf, from which no finite distance can be told.
   static Value makeFinite(KernelBuilder &b, Value max);
 
-  /// Number of the row, 0 or 1, of accumulator `i`, and its column less that of
-  /// the thread's first (PTX ISA, "Register Fragments for m64nNk*").
-  static int64_t getRow(int64_t i) { return i / 2 % 2; }
-  static int64_t getColumn(int64_t i) { return i / 4 * 8 + i % 2; }
-
   /// Accumulators, each times its row's factor.
-  static SmallVector<Value> scaleRows(KernelBuilder &b, ArrayRef<Value> sums,
+  static SmallVector<Value> scaleRows(KernelBuilder &b, ScoreLayout layout,
+                                      ArrayRef<Value> sums,
                                       const Value (&factors)[2]);
 
 private:
+  /// `combine` of the lanes that share a row.
+  Value reduceLanes(Value value,
+                    llvm::function_ref<Value(Value, Value)> combine);
+
   KernelBuilder &b;
+  ScoreLayout layout;
   Value factors[2];
   float logOfP;
   int64_t polynomials;
 };
 
-} // namespace mlir::fp8::sm90
+} // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_SOFTMAX_H
+#endif // FP8_LIB_KERNELS_ATTENTION_SOFTMAX_H

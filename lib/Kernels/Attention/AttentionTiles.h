@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONTILES_H
-#define FP8_LIB_KERNELS_SM90_ATTENTIONTILES_H
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONTILES_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONTILES_H
 
-#include "AttentionMemory.h"
+#include "../Blocks/KernelBuilder.h"
+#include "AttentionSpec.h"
 #include "llvm/ADT/StringMap.h"
 
-namespace mlir::fp8::sm90 {
+namespace mlir::fp8 {
 
 /// Queries of a head, or of some that share keys, and the tiles of keys that
 /// these see; i32, with a sign.
@@ -42,9 +43,19 @@ struct AttentionRow {
 /// most keys come first, so that blocks end together.
 class AttentionTiles {
 public:
+  /// What a kernel's config says of them.
+  struct Shape {
+    /// Queries of a tile, and keys.
+    int64_t queries, keys;
+    /// Bytes of keys and values that stay in L2 while blocks read them.
+    int64_t bytesInL2;
+    /// Heads of Q that share a tile of few queries, and tiles of keys that a
+    /// block has at least of these: 0 where blocks have whole tiles.
+    int64_t heads = 1, splitTiles = 0;
+  };
+
   AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
-                 AttentionConfigAttr config,
-                 const llvm::StringMap<Value> &params);
+                 const Shape &shape, const llvm::StringMap<Value> &params);
 
   Value getFirst() const { return first; }
   Value getStride() const { return stride; }
@@ -111,6 +122,6 @@ private:
   Value row, block, share, tilesOfKeys, begin, end;
 };
 
-} // namespace mlir::fp8::sm90
+} // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_ATTENTIONTILES_H
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONTILES_H

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm90;
+using namespace mlir::fp8;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 static constexpr float kLog2E = 0x1.715476p0f;
@@ -51,11 +51,11 @@ Value Cap::getSlope(Value share) const {
 // Masks
 //===----------------------------------------------------------------------===//
 
-AttentionScores::AttentionScores(const AttentionContext &kernel,
-                                 const AttentionTile &tile,
+AttentionScores::AttentionScores(const AttentionBlock &kernel,
+                                 ScoreLayout layout, const AttentionTile &tile,
                                  const Value (&factors)[2],
                                  ArrayRef<AttentionRow> rows)
-    : kernel(kernel), b(kernel.b), spec(kernel.spec),
+    : kernel(kernel), b(kernel.b), spec(kernel.spec), layout(layout),
       factors{factors[0], factors[1]} {
   if (!spec.mask)
     return;
@@ -74,7 +74,7 @@ AttentionScores::AttentionScores(const AttentionContext &kernel,
   int64_t bytes = std::max(spec.mask.getIntOrFloatBitWidth() / 8, 1u);
   arePairs = b.equal(
       arith::OrIOp::create(b, b.bitAnd(odd, 1), b.bitAnd(address, bytes)), 0);
-  for (auto [place, row] : llvm::zip_equal(places, rows)) {
+  for (auto [place, row] : llvm::zip(places, rows)) {
     Value index = b.i64(0);
     for (auto [dim, number] :
          llvm::enumerate(std::array{tile.batch, row.head, row.query})) {
@@ -132,8 +132,8 @@ SmallVector<Value> AttentionScores::applyMask(ArrayRef<Value> scores,
                                               Value number, bool isLast,
                                               bool inPairs) const {
   // Kept in registers all through the loop over keys, it would be for this.
-  Value column = b.mul(b.bitAnd(launder(b, kernel.thread), 3), 2);
-  Value first = b.add(b.mul(number, kernel.config.getTileK()), column);
+  Value column = layout.getFirstColumn(b, launder(b, kernel.thread));
+  Value first = b.add(b.mul(number, kernel.tileK), column);
   Value keys = kernel.getParam("keys");
   auto clamp = [&](Value key, int64_t count) {
     return isLast ? b.min(key, b.sub(keys, b.i32(count))) : key;
@@ -141,16 +141,18 @@ SmallVector<Value> AttentionScores::applyMask(ArrayRef<Value> scores,
   // Rows that share their elements load them once.
   bool areAlike = spec.isMaskShared[1] && spec.isMaskShared[2];
   SmallVector<Value> masked(scores);
-  for (size_t i = 0; i < scores.size(); i += 4) {
-    Value key = b.add(first, Softmax::getColumn(static_cast<int64_t>(i)));
+  size_t together = 2 * layout.rows;
+  for (size_t i = 0; i < scores.size(); i += together) {
+    Value key = b.add(first, layout.getColumn(static_cast<int64_t>(i)));
     auto load = [&](int64_t row) {
       return inPairs ? loadPair(row, clamp(key, 2), Value())
                      : loadPair(row, clamp(key, 1), clamp(b.add(key, 1), 1));
     };
     std::pair<Value, Value> pairs[2];
     pairs[0] = load(0);
-    pairs[1] = areAlike ? pairs[0] : load(1);
-    for (size_t j = 0; j < 4; ++j) {
+    if (layout.rows == 2)
+      pairs[1] = areAlike ? pairs[0] : load(1);
+    for (size_t j = 0; j < together; ++j) {
       auto [even, odd] = pairs[j / 2];
       masked[i + j] = add(j % 2 ? odd : even, scores[i + j]);
     }
@@ -162,11 +164,11 @@ SmallVector<Value>
 AttentionScores::applyMaskOfRows(ArrayRef<Value> scores) const {
   Type stored = spec.mask.isInteger(1) ? b.getI8Type() : spec.mask;
   Value elements[2];
-  for (int64_t row : {0, 1})
+  for (int64_t row = 0; row < layout.rows; ++row)
     elements[row] = finish(b.loadConstant(places[row], stored));
   SmallVector<Value> masked;
   for (auto [i, score] : llvm::enumerate(scores)) {
-    Value element = elements[Softmax::getRow(static_cast<int64_t>(i))];
+    Value element = elements[layout.getRow(static_cast<int64_t>(i))];
     masked.push_back(add(element, score));
   }
   return masked;
@@ -176,11 +178,13 @@ SmallVector<Value> AttentionScores::apply(ArrayRef<Value> scores, Value number,
                                           bool isLast) const {
   SmallVector<Value> applied(scores);
   if (spec.cap) {
-    Cap caps[] = {{b, *spec.cap, factors[0]}, {b, *spec.cap, factors[1]}};
+    SmallVector<Cap> caps;
+    for (int64_t row = 0; row < layout.rows; ++row)
+      caps.emplace_back(b, *spec.cap, factors[row]);
     for (auto [i, score] : llvm::enumerate(applied))
-      score = caps[Softmax::getRow(static_cast<int64_t>(i))].bend(score);
+      score = caps[layout.getRow(static_cast<int64_t>(i))].bend(score);
   } else if (spec.hasAddedMask()) {
-    applied = Softmax::scaleRows(b, scores, factors);
+    applied = Softmax::scaleRows(b, layout, scores, factors);
   }
   if (!spec.mask)
     return applied;

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm90;
+using namespace mlir::fp8;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 static constexpr float kLn2 = 0x1.62e43p-1f, kLog2E = 0x1.715476p0f;
@@ -30,10 +30,10 @@ Value Softmax::exp2(KernelBuilder &b, Value x) {
 
 Softmax::Rows Softmax::getInitial() {
   Rows rows;
-  for (Value &max : rows.max)
-    max = b.f32(-kInfinity);
-  for (Value &sum : rows.sum)
-    sum = b.f32(0.0f);
+  for (int64_t row = 0; row < layout.rows; ++row)
+    rows.max[row] = b.f32(-kInfinity);
+  for (int64_t row = 0; row < layout.rows; ++row)
+    rows.sum[row] = b.f32(0.0f);
   return rows;
 }
 
@@ -41,8 +41,8 @@ SmallVector<Value> Softmax::mask(ArrayRef<Value> scores, const Window &window) {
   SmallVector<Value> masked;
   Value hidden = b.f32(-kInfinity);
   for (auto [i, score] : llvm::enumerate(scores)) {
-    Value column = b.i32(getColumn(i)), result = score;
-    int64_t row = getRow(i);
+    Value column = b.i32(layout.getColumn(i)), result = score;
+    int64_t row = layout.getRow(i);
     if (Value to = window.to[row])
       result = b.select(
           arith::CmpIOp::create(b, arith::CmpIPredicate::sle, column, to),
@@ -56,10 +56,9 @@ SmallVector<Value> Softmax::mask(ArrayRef<Value> scores, const Window &window) {
   return masked;
 }
 
-/// `combine` of all lanes of the quad.
-static Value reduceQuad(KernelBuilder &b, Value value,
-                        llvm::function_ref<Value(Value, Value)> combine) {
-  for (int64_t distance : {1, 2}) {
+Value Softmax::reduceLanes(Value value,
+                           llvm::function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance = 1; distance < layout.lanes; distance *= 2) {
     Value other = NVVM::ShflOp::create(
         b, b.getF32Type(), b.i32(-1), value, b.i32(distance), b.i32(31),
         NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
@@ -69,13 +68,13 @@ static Value reduceQuad(KernelBuilder &b, Value value,
 }
 
 /// `combine` of the values of a row, as a tree: its steps wait for few others.
-static Value reduceRow(ArrayRef<Value> values, int64_t row,
+static Value reduceRow(ScoreLayout layout, ArrayRef<Value> values, int64_t row,
                        llvm::function_ref<Value(Value, Value)> combine) {
   constexpr size_t kChains = 4;
   SmallVector<Value> chains;
   size_t next = 0;
   for (auto [i, value] : llvm::enumerate(values)) {
-    if (Softmax::getRow(static_cast<int64_t>(i)) != row)
+    if (layout.getRow(static_cast<int64_t>(i)) != row)
       continue;
     if (chains.size() < kChains)
       chains.push_back(value);
@@ -123,54 +122,62 @@ static Value approximateExp2(KernelBuilder &b, Value x) {
       b, f32, b.add(arith::BitcastOp::create(b, i32, power), exponent));
 }
 
-SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
-                                         Value (&corrections)[2]) {
+Softmax::Step Softmax::raise(ArrayRef<Value> scores, Rows &rows) {
   // NaN makes all of its row NaN: `approximateExp2` knows none.
   auto larger = [&](Value lhs, Value rhs) -> Value {
     return arith::MaximumFOp::create(b, lhs, rhs);
   };
-  Value offset[2];
-  for (int64_t row : {0, 1}) {
-    Value max = reduceQuad(
-        b, larger(rows.max[row], reduceRow(scores, row, larger)), larger);
+  Step step;
+  for (int64_t row = 0; row < layout.rows; ++row) {
+    Value max = reduceLanes(
+        larger(rows.max[row], reduceRow(layout, scores, row, larger)), larger);
     Value finite = makeFinite(b, max), factor = factors[row];
-    corrections[row] = exp2(
+    step.corrections[row] = exp2(
         b, b.mulF(arith::SubFOp::create(b, rows.max[row], finite), factor));
     // Powers are 2 to (score - max) factor + log2(p_scale).
-    offset[row] =
+    step.offsets[row] =
         LLVM::FMAOp::create(b, b.getF32Type(), arith::NegFOp::create(b, finite),
                             factor, b.f32(logOfP));
     rows.max[row] = max;
   }
+  return step;
+}
+
+SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
+                                         const Step &step) {
   SmallVector<Value> powers;
   for (auto [number, score] : llvm::enumerate(scores)) {
     auto i = static_cast<int64_t>(number);
-    Value exponent = LLVM::FMAOp::create(b, b.getF32Type(), score,
-                                         factors[getRow(i)], offset[getRow(i)]);
+    int64_t row = layout.getRow(i);
+    Value exponent = LLVM::FMAOp::create(b, b.getF32Type(), score, factors[row],
+                                         step.offsets[row]);
     bool isPolynomial = (i + 1) * polynomials / 16 != i * polynomials / 16;
     powers.push_back(isPolynomial ? approximateExp2(b, exponent)
                                   : exp2(b, exponent));
   }
-  for (int64_t row : {0, 1}) {
-    Value sum = reduceRow(powers, row, [&](Value lhs, Value rhs) -> Value {
-      return arith::AddFOp::create(b, lhs, rhs);
-    });
+  for (int64_t row = 0; row < layout.rows; ++row) {
+    Value sum =
+        reduceRow(layout, powers, row, [&](Value lhs, Value rhs) -> Value {
+          return arith::AddFOp::create(b, lhs, rhs);
+        });
     rows.sum[row] = LLVM::FMAOp::create(b, b.getF32Type(), rows.sum[row],
-                                        corrections[row], sum);
+                                        step.corrections[row], sum);
   }
   return powers;
 }
 
-SmallVector<Value> Softmax::scaleRows(KernelBuilder &b, ArrayRef<Value> sums,
+SmallVector<Value> Softmax::scaleRows(KernelBuilder &b, ScoreLayout layout,
+                                      ArrayRef<Value> sums,
                                       const Value (&factors)[2]) {
   SmallVector<Value> scaled;
   for (auto [i, sum] : llvm::enumerate(sums))
-    scaled.push_back(b.mulF(sum, factors[getRow(static_cast<int64_t>(i))]));
+    scaled.push_back(
+        b.mulF(sum, factors[layout.getRow(static_cast<int64_t>(i))]));
   return scaled;
 }
 
 Value Softmax::addLanes(Value sum) {
-  return reduceQuad(b, sum, [&](Value lhs, Value rhs) -> Value {
+  return reduceLanes(sum, [&](Value lhs, Value rhs) -> Value {
     return arith::AddFOp::create(b, lhs, rhs);
   });
 }

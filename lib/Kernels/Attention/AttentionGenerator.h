@@ -1,0 +1,91 @@
+//===- AttentionGenerator.h - Attention kernels of any chip -----*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONGENERATOR_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONGENERATOR_H
+
+#include "../Matmul/MatmulGenerator.h"
+#include "AttentionSpec.h"
+
+namespace mlir::fp8 {
+
+/// Selects and builds a chip's attention kernels. `Chip` has, as types and
+/// static functions, what differs:
+///
+/// - `Config`, `Memory`: its config attribute, and where a kernel keeps what,
+///   with `get(spec, config, target, reason)`;
+/// - `getTiles`: configs, of which some may not fit; `getCost`;
+/// - `getLeast`: the one that needs the least, which says why none fits;
+/// - `build`: its kernel.
+template <typename Chip>
+class AttentionGenerator : public KernelGenerator {
+  using Config = typename Chip::Config;
+
+public:
+  SmallVector<KernelConfigAttrInterface> getCandidates(const KernelSpec &spec,
+                                                       GPUTargetAttr target,
+                                                       bool) const override {
+    const auto &attention = cast<AttentionSpec>(spec);
+    SmallVector<KernelConfigAttrInterface> candidates;
+    std::string reason;
+    for (Config config : Chip::getTiles(attention, target.getContext()))
+      if (succeeded(Chip::Memory::get(attention, config, target, reason)))
+        candidates.push_back(config);
+    llvm::stable_sort(candidates, [&](KernelConfigAttrInterface lhs,
+                                      KernelConfigAttrInterface rhs) {
+      return getCost(spec, lhs, target) < getCost(spec, rhs, target);
+    });
+    return candidates;
+  }
+
+  LogicalResult checkFit(const KernelSpec &spec,
+                         KernelConfigAttrInterface config, GPUTargetAttr target,
+                         std::string &reason) const override {
+    FailureOr<Config> own = getConfigOf<Config>(config, reason);
+    return success(succeeded(own) &&
+                   succeeded(Chip::Memory::get(cast<AttentionSpec>(spec), *own,
+                                               target, reason)));
+  }
+
+  double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
+                 GPUTargetAttr target) const override {
+    return Chip::getCost(cast<AttentionSpec>(spec), cast<Config>(config),
+                         target);
+  }
+
+  FailureOr<KernelConfigAttrInterface>
+  select(const KernelSpec &spec, GPUTargetAttr target,
+         std::string &reason) const override {
+    SmallVector<KernelConfigAttrInterface> candidates =
+        getCandidates(spec, target, /*exhaustive=*/false);
+    if (!candidates.empty())
+      return candidates.front();
+    Config least =
+        Chip::getLeast(cast<AttentionSpec>(spec), target.getContext());
+    return checkFit(spec, least, target, reason);
+  }
+
+  std::string getLabel(const KernelSpec &spec) const override {
+    return cast<AttentionSpec>(spec).getLabel();
+  }
+
+  FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
+                                    const KernelSpec &spec,
+                                    KernelConfigAttrInterface config,
+                                    GPUTargetAttr target, StringRef name,
+                                    std::string &reason) const override {
+    if (failed(checkFit(spec, config, target, reason)))
+      return failure();
+    return Chip::build(builder, loc, cast<AttentionSpec>(spec),
+                       cast<Config>(config), target, name, reason);
+  }
+};
+
+} // namespace mlir::fp8
+
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONGENERATOR_H
