@@ -3,13 +3,15 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a masks
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a dropout
-# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 %python %s sm_100a
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 FP8_EMULATOR_SMS=1 %python %s sm_100a some
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a caps masks
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a dropout
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
 """Attention against f64: every element type, head dimensions, groups of heads, windows, both layouts, factors of tensors
-and of heads, queries that see no key, sequences of no positions, masks, sinks. On sm_90a it is one kernel, but with a mask or
-on sm_100a two products and a softmax."""
+and of heads, queries that see no key, sequences of no positions, masks, sinks. On a GPU it is one kernel."""
 
 import sys
 
@@ -139,7 +141,19 @@ FEW = [
     Attention("e4m3", 2, 1, 700, 16, 8, 64, accumulate="fast", ranges="random", lengths=[650, 40]),
 ]
 
-CHOICES = {"few": FEW, "caps": CAPS, "masks": MASKS, "dropout": DROPOUT}
+# On a chip of one multiprocessor a block has all tiles of queries, one after the other; values of other columns, and halves of
+# a tile that are beyond the queries.
+SOME = [
+    Attention("bf16", 2, 300, 500, 2, 1, 128, window=(None, 0), bottom_right=True),
+    Attention("bf16", 1, 130, 200, 3, 1, 64, dim_of_v=32),
+    Attention("f16", 1, 257, 129, 2, 2, 192, dim_of_v=128, layout="bhsd"),
+    Attention("e4m3", 2, 270, 600, 2, 1, 128, accumulate="promote", of_heads=True, window=(200, 0)),
+    Attention("e5m2", 1, 100, 300, 3, 3, 96, dim_of_v=64, accumulate="fast"),
+    Attention("bf16", 3, 140, 300, 2, 1, 64, lengths=[0, 131, 300], starts=[0, 40, 290], window=(None, 0), bottom_right=True),
+    Attention("bf16", 2, 300, 300, 2, 2, 128, data="peaked", ranges="packed"),
+]
+
+CHOICES = {"few": FEW, "caps": CAPS, "masks": MASKS, "dropout": DROPOUT, "some": SOME}
 
 
 def check_nan(target, rng):

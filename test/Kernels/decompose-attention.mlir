@@ -1,11 +1,11 @@
 // RUN: fp8-opt %s --fp8-decompose-attention --split-input-file | FileCheck %s
 // RUN: fp8-opt %s --fp8-decompose-attention=chip=sm_90a --split-input-file 2> %t.remarks | FileCheck %s --check-prefix=SM90
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
-// RUN: fp8-opt %s --fp8-decompose-attention=chip=sm_100a --split-input-file 2> %t.others | FileCheck %s --check-prefix=SM100
+// RUN: fp8-opt %s --fp8-decompose-attention=chip=sm_89 --split-input-file 2> %t.others | FileCheck %s --check-prefix=SM89
 // RUN: FileCheck %s --check-prefix=OTHER < %t.others
 
-// OTHER: remark: no kernel: expected an architecture with attention kernels, but got sm_100a; computed as two products and a softmax
-// SM100-NOT: fp8.attention
+// OTHER: remark: no kernel: expected an architecture with attention kernels, but got sm_89; computed as two products and a softmax
+// SM89-NOT: fp8.attention
 
 // A batch for each head of each batch; heads of K and V come once for each head of Q that reads them. The window's keys
 // are told by their numbers.

@@ -36,12 +36,22 @@ SmallVector<Value> AttentionDropout::draw(Value ofKeys, Value ofQueries,
   return DropoutState(scalar, words).draw(scalar, ofKeys, ofQueries, head);
 }
 
-Value AttentionDropout::isKept(Value word, bool upper) const {
+Value AttentionDropout::isUpperKept(Value word) const {
   // What is below the upper half does not change how that compares.
-  if (!upper)
-    word = arith::ShLIOp::create(b, word, b.i32(16));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, word,
                                b.i32(int32_t(threshold << 16)));
+}
+
+Value AttentionDropout::isKept(Value word, bool upper) const {
+  if (!upper)
+    word = arith::ShLIOp::create(b, word, b.i32(16));
+  return isUpperKept(word);
+}
+
+Value AttentionDropout::exchange(Value word, int64_t bits) const {
+  return NVVM::ShflOp::create(b, b.getI32Type(), b.i32(-1), word, b.i32(bits),
+                              b.i32(31), NVVM::ShflKind::bfly,
+                              /*return_value_and_is_valid=*/UnitAttr());
 }
 
 SmallVector<Value> AttentionDropout::areKept(Value lane, Value ofKeys,
@@ -57,14 +67,34 @@ SmallVector<Value> AttentionDropout::areKept(Value lane, Value ofKeys,
   for (int64_t i : {0, 1}) {
     Value own = b.select(isOdd, words[2 + i], words[i]);
     Value others = b.select(isOdd, words[i], words[2 + i]);
-    Value received = NVVM::ShflOp::create(
-        b, b.getI32Type(), b.i32(-1), others, b.i32(4), b.i32(31),
-        NVVM::ShflKind::bfly, /*return_value_and_is_valid=*/UnitAttr());
+    Value received = exchange(others, 4);
     numbers[0][i] = b.select(isOdd, received, own);
     numbers[1][i] = b.select(isOdd, own, received);
   }
   SmallVector<Value> kept;
   for (int64_t i = 0; i < 8; ++i)
     kept.push_back(isKept(numbers[i % 2][i / 2 % 2], i / 4));
+  return kept;
+}
+
+SmallVector<Value> AttentionDropout::areKeptOfQuery(Value query, Value ofKeys,
+                                                    Value head) const {
+  Value isSecond = b.equal(b.bitAnd(query, 8), 8);
+  Value one = b.select(isSecond, b.i32(1), b.i32(0));
+  Value shift = b.select(isSecond, b.i32(0), b.i32(16));
+  Value ofQueries = b.add(b.mul(b.shiftRight(query, 4), 8), b.bitAnd(query, 7));
+  SmallVector<Value> kept(16);
+  for (int64_t group : {0, 2}) {
+    SmallVector<Value> words =
+        draw(b.add(b.add(ofKeys, group), one), ofQueries, head);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value received = exchange(words[i], 8);
+      Value both[] = {b.select(isSecond, received, words[i]),
+                      b.select(isSecond, words[i], received)};
+      for (int64_t j : {0, 1})
+        kept[2 * (group + j) + i / 2 + 8 * (i % 2)] =
+            isUpperKept(arith::ShLIOp::create(b, both[j], shift));
+    }
+  }
   return kept;
 }

@@ -32,7 +32,18 @@ public:
   SmallVector<Value> areKept(Value lane, Value ofKeys, Value ofQueries,
                              Value head) const;
 
+  /// The same for 16 keys of a query, which is a lane's: `ofKeys` is their
+  /// first group. The lane whose query is 8 away shares the words: each makes
+  /// two of four calls, and both exchange them.
+  SmallVector<Value> areKeptOfQuery(Value query, Value ofKeys,
+                                    Value head) const;
+
 private:
+  /// Whether the share is kept whose number is the upper half of `word`.
+  Value isUpperKept(Value word) const;
+  /// The word of the lane whose number has the other bits where `bits` has one.
+  Value exchange(Value word, int64_t bits) const;
+
   KernelBuilder &b;
   /// Words of the seed and of the offset.
   SmallVector<Value> state;

@@ -8,6 +8,7 @@
 
 #include "AttentionRows.h"
 #include "../Blocks/Hazards.h"
+#include "fp8/IR/Dropout.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -62,6 +63,8 @@ Value fp8::getFactorOfSums(const AttentionBlock &kernel,
   Value factor = kernel.spec.isScaled
                      ? getFactorOf(kernel, "v", tile.batch, tile.headOfK)
                      : b.f32(1.0f);
+  if (kernel.spec.dropThreshold)
+    factor = b.mulF(factor, b.f32(getFactorOfKept(kernel.spec.dropThreshold)));
   Value isEmpty =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, b.f32(0.0f));
   factor =

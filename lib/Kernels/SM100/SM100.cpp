@@ -8,6 +8,8 @@
 
 #include "SM100.h"
 #include "../AllKernels.h"
+#include "../Attention/AttentionSpec.h"
+#include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "SM100Dialect.h"
 #include "fp8/Kernels/Machine.h"
@@ -22,6 +24,7 @@ namespace {
 class SM100 : public Architecture {
 public:
   SM100() : Architecture(kChip) {
+    addGenerator(AttentionSpec::kKind, sm100::createAttentionGenerator());
     addGenerator(MatmulSpec::kKind, sm100::createMatmulGenerator());
     addPortableGenerators(*this);
   }

@@ -91,3 +91,33 @@ std::string GemmConfigAttr::getLabel() const {
   os << "_g" << getGroup();
   return label;
 }
+
+LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
+                                          int64_t tileK, int64_t stages,
+                                          int64_t polynomials) {
+  // attention_c1
+  if (tileQ != 128 && tileQ != 256)
+    return emitError() << "expected tile_q to be 128 or 256, but got " << tileQ;
+  // attention_c2
+  if (tileK < 16 || tileK > 128 || tileK % 16 != 0)
+    return emitError() << "expected tile_k to be a multiple of 16 from 16 to "
+                          "128, but got "
+                       << tileK;
+  // attention_c3
+  if (stages < 1 || stages > 8)
+    return emitError() << "expected stages to be in 1..8, but got " << stages;
+  // attention_c4
+  if (polynomials < 0 || polynomials > 16)
+    return emitError() << "expected polynomials to be in 0..16, but got "
+                       << polynomials;
+  return success();
+}
+
+std::string AttentionConfigAttr::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << getTileQ() << 'x' << getTileK() << "_s" << getStages();
+  if (getPolynomials() != 0)
+    os << "_p" << getPolynomials();
+  return label;
+}

@@ -105,4 +105,44 @@ def SM100_GemmConfigAttr : AttrDef<SM100_Dialect, "GemmConfig",
   }];
 }
 
+def SM100_AttentionConfigAttr : AttrDef<SM100_Dialect, "AttentionConfig",
+    [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
+  let mnemonic = "attention";
+  let summary = "how a generated attention kernel is built";
+  let description = [{
+    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. A block
+    computes tiles of queries, one after the other; keys and values come in
+    tiles through rings of shared memory. Scores and sums of 128 queries are in
+    tensor memory, a query a lane.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_q` | queries of a tile: 128, or twice as many, whose halves take turns at the tensor core, with a warpgroup each |
+    | `tile_k` | keys that share a step of the softmax |
+    | `stages` | tiles of keys, and as many of values, in shared memory |
+    | `polynomials` | exponentials, of each 16, that are polynomials of degree 3, exact to 1e-4, which other units compute than the rest |
+
+    Constraints:
+    - (C1) `tile_q` is 128 or 256;
+    - (C2) `tile_k` is a multiple of 16 from 16 to 128, as many as a thread has
+      registers for;
+    - (C3) `stages` is in 1..8;
+    - (C4) `polynomials` is in 0..16.
+
+    Example: `#fp8_sm100.attention<tile_q = 256, tile_k = 128, stages = 2>`.
+  }];
+  let parameters = (ins
+    "int64_t":$tile_q,
+    "int64_t":$tile_k,
+    "int64_t":$stages,
+    DefaultValuedParameter<"int64_t", "0">:$polynomials
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Warpgroups that exponentiate, each 128 queries.
+    int64_t getHalves() const { return getTileQ() / 128; }
+  }];
+}
+
 #endif // FP8_LIB_KERNELS_SM100_SM100DIALECT_TD

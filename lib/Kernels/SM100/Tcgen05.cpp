@@ -17,8 +17,8 @@ using namespace mlir::fp8::sm100;
 //===----------------------------------------------------------------------===//
 
 /// The swizzle of a matrix descriptor (PTX ISA, "Shared memory descriptor").
-static uint64_t getSwizzleMode(const OperandTile &tile) {
-  switch (tile.getSwizzle()) {
+static uint64_t getSwizzleMode(int64_t swizzle) {
+  switch (swizzle) {
   case 128:
     return 2;
   case 64:
@@ -61,19 +61,26 @@ static int64_t getTypeCode(Type type) {
 
 bool Tcgen05::takes(Type type) { return findTypeCode(type).has_value(); }
 
+/// What instruction descriptors of all kinds have alike.
+static int64_t getShape(Type a, Type b, bool transposedA, bool transposedB,
+                        int64_t rows, int64_t cols) {
+  return getTypeCode(a) << 7 | getTypeCode(b) << 10 |
+         int64_t(transposedA) << 15 | int64_t(transposedB) << 16 |
+         cols >> 3 << 17 | rows >> 4 << 24;
+}
+
+/// Sums are f32, which instructions with factors do not say.
+static constexpr int64_t kSumsAreF32 = 1 << 4;
+
 int64_t Tcgen05::getInstruction(int64_t factor) const {
-  constexpr int64_t f32 = 1;
-  int64_t rows = 128 * blocks;
-  int64_t shared = getTypeCode(aTile.getElementType()) << 7 |
-                   getTypeCode(bTile.getElementType()) << 10 |
-                   int64_t(aTile.isTransposed()) << 15 |
-                   int64_t(bTile.isTransposed()) << 16 | cols >> 3 << 17 |
-                   rows >> 4 << 24;
+  int64_t shared =
+      getShape(aTile.getElementType(), bTile.getElementType(),
+               aTile.isTransposed(), bTile.isTransposed(), 128 * blocks, cols);
   if (factorK) {
     int64_t isE8M0 = factorK == 32;
     return shared | factor << 4 | isE8M0 << 23 | factor << 29;
   }
-  return shared | f32 << 4;
+  return shared | kSumsAreF32;
 }
 
 /// The pointer to `address` (i32) of tensor memory.
@@ -82,23 +89,28 @@ static Value getMemory(KernelBuilder &b, Value address) {
       b, LLVM::LLVMPointerType::get(b.getContext(), 6), address);
 }
 
-Value Tcgen05::getDescriptor(KernelBuilder &b, const OperandTile &tile,
-                             Value address) {
+Value sm100::makeDescriptor(KernelBuilder &b, Value address,
+                            int64_t leadingOffset, int64_t strideOffset,
+                            int64_t swizzle) {
   constexpr uint64_t version = 1;
-  uint64_t fields = static_cast<uint64_t>(tile.getLeadingOffset()) >> 4 << 16 |
-                    static_cast<uint64_t>(tile.getStrideOffset()) >> 4 << 32 |
-                    version << 46 | getSwizzleMode(tile) << 61;
+  uint64_t fields = static_cast<uint64_t>(leadingOffset) >> 4 << 16 |
+                    static_cast<uint64_t>(strideOffset) >> 4 << 32 |
+                    version << 46 | getSwizzleMode(swizzle) << 61;
   Value start = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
   return arith::OrIOp::create(b, b.widen(start),
                               b.i64(static_cast<int64_t>(fields)));
 }
 
+Value Tcgen05::getDescriptor(KernelBuilder &b, const OperandTile &tile,
+                             Value address) {
+  return makeDescriptor(b, address, tile.getLeadingOffset(),
+                        tile.getStrideOffset(), tile.getSwizzle());
+}
+
 Value Tcgen05::getFactorDescriptor(KernelBuilder &b, Value address) {
-  constexpr uint64_t version = 1, groupBytes = 8 * 16;
-  uint64_t fields = groupBytes >> 4 << 32 | version << 46;
-  Value start = b.bitAnd(b.shiftRight(address, 4), 0x3fff);
-  return arith::OrIOp::create(b, b.widen(start),
-                              b.i64(static_cast<int64_t>(fields)));
+  constexpr int64_t groupBytes = 8 * 16;
+  return makeDescriptor(b, address, /*leadingOffset=*/0, groupBytes,
+                        /*swizzle=*/0);
 }
 
 void Tcgen05::copyFactors(KernelBuilder &b, Value address,
@@ -113,9 +125,9 @@ Value Tcgen05::advance(KernelBuilder &b, Value descriptor, Value bytes) {
   return b.add(descriptor, b.widen(b.shiftRight(bytes, 4)));
 }
 
-/// `descriptor` moved by a constant. LLVM would print the sum of a register and
-/// a constant in the instruction, as if it were an address.
-static Value advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes) {
+// LLVM would print the sum of a register and a constant in the instruction, as
+// if it were an address.
+Value sm100::advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes) {
   if (bytes == 0)
     return descriptor;
   auto sum = NVVM::InlinePtxOp::create(
@@ -123,6 +135,29 @@ static Value advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes) {
       ValueRange(), b.getStringAttr("add.s64 {$w0}, {$r0}, {$r1};"),
       /*predicate=*/Value());
   return sum.getResult(0);
+}
+
+/// One instruction without factors; A as Tcgen05Instruction has it.
+static void multiplyOnce(KernelBuilder &b, Type type, NVVM::CTAGroupKind group,
+                         Value sums, Value aOperand, Value bDescriptor,
+                         int64_t instruction, Value accumulates) {
+  NVVM::Tcgen05MMAOp::create(
+      b, getKind(type), group, NVVM::Tcgen05MMACollectorOp::DISCARD,
+      /*aShift=*/false, sums, aOperand, bDescriptor, b.i32(instruction),
+      accumulates, /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+}
+
+void Tcgen05Instruction::multiply(KernelBuilder &builder, Value address,
+                                  Value aOperand, Value bDescriptor,
+                                  Value accumulates) const {
+  if (aOperand.getType().isInteger(32))
+    aOperand = getMemory(builder, aOperand);
+  multiplyOnce(
+      builder, a, NVVM::CTAGroupKind::CTA_1, getMemory(builder, address),
+      aOperand, bDescriptor,
+      getShape(a, b, /*transposedA=*/false, transposedB, /*rows=*/128, cols) |
+          kSumsAreF32,
+      accumulates);
 }
 
 void Tcgen05::multiplyScaled(KernelBuilder &b, Value sums, Value aDescriptor,
@@ -159,12 +194,8 @@ void Tcgen05::multiply(KernelBuilder &b, Value address, Value aDescriptor,
       multiplyScaled(b, sums, a, otherB, keeps, i, factors);
       continue;
     }
-    Value instruction = b.i32(getInstruction(0));
-    NVVM::Tcgen05MMAOp::create(
-        b, getKind(aTile.getElementType()), getGroup(),
-        NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, sums, a, otherB,
-        instruction, keeps,
-        /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+    multiplyOnce(b, aTile.getElementType(), getGroup(), sums, a, otherB,
+                 getInstruction(0), keeps);
   }
 }
 
@@ -181,6 +212,36 @@ void Tcgen05::commit(KernelBuilder &b, Value barrier) const {
 // Tensor memory
 //===----------------------------------------------------------------------===//
 
+/// What moves data, and waits for that.
+static LLVM::InlineAsmOp makeAssembly(KernelBuilder &b, Type type,
+                                      ValueRange operands, StringRef code,
+                                      StringRef constraints) {
+  return LLVM::InlineAsmOp::create(
+      b, type, operands, code, constraints, /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      /*operand_attrs=*/ArrayAttr());
+}
+
+/// Cuts columns into loads or stores, which have a power of two each.
+static void forEachMove(int64_t columns,
+                        llvm::function_ref<void(int64_t, int64_t)> move) {
+  for (int64_t first = 0, count; first < columns; first += count) {
+    count = static_cast<int64_t>(llvm::bit_floor(
+        static_cast<uint64_t>(std::min<int64_t>(columns - first, 128))));
+    move(first, count);
+  }
+}
+
+/// "{$first, ...}" of `count` registers of an assembly.
+static void printRegisters(llvm::raw_ostream &os, int64_t first,
+                           int64_t count) {
+  os << '{';
+  for (int64_t i = 0; i < count; ++i)
+    os << (i ? ", $" : "$") << first + i;
+  os << '}';
+}
+
 SmallVector<Value> sm100::loadColumns(KernelBuilder &b,
                                       ArrayRef<MemoryColumns> parts) {
   // One assembly for all: between the loads and the wait nothing else may use
@@ -193,17 +254,14 @@ SmallVector<Value> sm100::loadColumns(KernelBuilder &b,
   SmallVector<Value> addresses;
   int64_t number = 0;
   for (const MemoryColumns &part : parts)
-    for (int64_t first = 0, count; first < part.count; first += count) {
-      // A power of two of columns, each load.
-      count = static_cast<int64_t>(llvm::bit_floor(
-          static_cast<uint64_t>(std::min<int64_t>(part.count - first, 128))));
-      codeOS << "tcgen05.ld.sync.aligned.32x32b.x" << count << ".b32 {";
-      for (int64_t i = 0; i < count; ++i)
-        codeOS << (i ? ", $" : "$") << number++;
-      codeOS << "}, [$" << total + static_cast<int64_t>(addresses.size())
+    forEachMove(part.count, [&](int64_t first, int64_t count) {
+      codeOS << "tcgen05.ld.sync.aligned.32x32b.x" << count << ".b32 ";
+      printRegisters(codeOS, number, count);
+      number += count;
+      codeOS << ", [$" << total + static_cast<int64_t>(addresses.size())
              << "]; ";
       addresses.push_back(b.add(part.address, first));
-    }
+    });
   codeOS << "tcgen05.wait::ld.sync.aligned;";
   for (int64_t i = 0; i < total; ++i)
     constraintsOS << (i ? ",=f" : "=f");
@@ -211,15 +269,31 @@ SmallVector<Value> sm100::loadColumns(KernelBuilder &b,
     constraintsOS << ",r";
   auto type = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(total, b.getF32Type()));
-  auto assembly = LLVM::InlineAsmOp::create(
-      b, type, addresses, code, constraints, /*has_side_effects=*/true,
-      /*is_align_stack=*/false, LLVM::TailCallKind::None,
-      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-      /*operand_attrs=*/ArrayAttr());
+  auto assembly = makeAssembly(b, type, addresses, code, constraints);
   SmallVector<Value> registers;
   for (int64_t i = 0; i < total; ++i)
     registers.push_back(LLVM::ExtractValueOp::create(b, assembly.getRes(), i));
   return registers;
+}
+
+void sm100::storeColumns(KernelBuilder &b, Value address, ArrayRef<Value> words,
+                         bool waits) {
+  std::string code, constraints;
+  llvm::raw_string_ostream codeOS(code);
+  auto total = static_cast<int64_t>(words.size());
+  SmallVector<Value> operands(words);
+  forEachMove(total, [&](int64_t first, int64_t count) {
+    codeOS << "tcgen05.st.sync.aligned.32x32b.x" << count << ".b32 [$"
+           << operands.size() << "], ";
+    printRegisters(codeOS, first, count);
+    codeOS << "; ";
+    operands.push_back(b.add(address, first));
+  });
+  if (waits)
+    codeOS << "tcgen05.wait::st.sync.aligned;";
+  for (size_t i = 0; i < operands.size(); ++i)
+    constraints += i ? ",r" : "r";
+  makeAssembly(b, /*type=*/Type(), operands, code, constraints);
 }
 
 FragmentLayout sm100::getFragmentLayout(int64_t cols) {

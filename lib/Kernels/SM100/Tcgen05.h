@@ -14,6 +14,28 @@
 
 namespace mlir::fp8::sm100 {
 
+/// The descriptor (i64) of a matrix at byte `address` (i32) of shared memory,
+/// swizzled in lines of `swizzle` bytes (PTX ISA, "Shared memory descriptor").
+Value makeDescriptor(KernelBuilder &b, Value address, int64_t leadingOffset,
+                     int64_t strideOffset, int64_t swizzle);
+/// `descriptor` moved by a constant, a multiple of 16.
+Value advanceBy(KernelBuilder &b, Value descriptor, int64_t bytes);
+
+/// One instruction: D (128 x cols, f32, in tensor memory) (+)= A (128 x 32
+/// bytes) * B (cols x 32 bytes)^T.
+struct Tcgen05Instruction {
+  Type a, b;
+  /// Whether B has its columns innermost.
+  bool transposedB;
+  int64_t cols;
+
+  int64_t getK() const { return 256 / a.getIntOrFloatBitWidth(); }
+  /// A is a descriptor (i64), or where it is in tensor memory (i32), as the
+  /// sums are at `address` (i32); `accumulates` (i1) keeps what they were.
+  void multiply(KernelBuilder &builder, Value address, Value aOperand,
+                Value bDescriptor, Value accumulates) const;
+};
+
 /// D (128 x cols, f32, in tensor memory) (+)= A (128 x K) * B (cols x K)^T of a
 /// stage of the ring (PTX ISA, "Tensorcore 5th Generation Family
 /// Instructions"). One thread issues it.
@@ -86,6 +108,12 @@ struct MemoryColumns {
 /// Takes columns of the sums, `count` of each part, and waits until they are
 /// there: register i of lane l is column i of the warp's lane l. Whole warps.
 SmallVector<Value> loadColumns(KernelBuilder &b, ArrayRef<MemoryColumns> parts);
+
+/// Writes columns of a warp's lanes, from `address` (i32) on: word i (i32) of
+/// lane l is column i of the warp's lane l. With `waits` all that the warp has
+/// written is there then.
+void storeColumns(KernelBuilder &b, Value address, ArrayRef<Value> words,
+                  bool waits);
 
 /// What a thread has of `cols` columns then.
 FragmentLayout getFragmentLayout(int64_t cols);

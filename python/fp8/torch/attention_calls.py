@@ -85,6 +85,8 @@ def _find_target():
 def find_reason_on_gpu(query, value, settings):
     """Why there is no kernel, or None: scores would be in memory."""
     target = _find_target()
+    if target == "sm_100a":
+        return "the kernel for sm_100a has run on the emulator alone"
     if target != "sm_90a":
         return f"{target} has no kernel of attention"
     if query.dtype == torch.float32:

@@ -1,0 +1,182 @@
+//===- Attention.cpp - The sm_100a attention kernel -----------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Warp-specialized and persistent. A warp copies tiles of queries, keys and
+// values to shared memory. One thread multiplies. Warpgroups of 128 queries
+// each, two of which take turns at the tensor core, exponentiate: scores, P and
+// sums stay in tensor memory.
+//
+//   loader:     for tile of queries: for tile of keys: K, V
+//   multiplier: see AttentionMultiplier.cpp
+//   softmax:    see AttentionSoftmax.cpp
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Attention/AttentionLoads.h"
+#include "../Attention/AttentionSignature.h"
+#include "AttentionContext.h"
+#include "AttentionGenerator.h"
+#include "Tcgen05.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+using namespace mlir::fp8::sm100;
+
+static KernelSignature getSignature(MLIRContext *context,
+                                    const AttentionSpec &spec,
+                                    AttentionConfigAttr config,
+                                    const AttentionMemory &memory,
+                                    KernelSignature::Launch &launch) {
+  AttentionSignature made(context, spec);
+  int64_t keysOfBox = getKeysOfBox(spec, config.getTileK());
+  constexpr int64_t l2 = 256;
+  made.addMap("k", memory.k, keysOfBox, l2);
+  made.addMap("v", memory.v, keysOfBox, l2);
+  made.addMap("q", memory.q, config.getTileQ(), l2);
+  made.addMap("output", memory.output, kStoredRows, l2);
+  made.addParams();
+  launch.grid = {made.batch * spec.heads *
+                 made.queries.ceilDiv(config.getTileQ())};
+  launch.block = memory.threads;
+  launch.sharedBytes = memory.sharedBytes;
+  launch.resident = 1;
+  launch.overlap = true;
+  launch.flops = made.getFlops();
+  return made.signature;
+}
+
+/// Makes the barriers and gets tensor memory, before all else.
+static void beginBlock(AttentionContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  b.ifThen(b.equal(kernel.warp, kernel.getLoadWarp()), [&] {
+    b.electOne([&] {
+      for (StringRef name : {"q.map", "k.map", "v.map", "output.map"})
+        NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
+                                 /*evictPriority=*/nullptr,
+                                 kernel.getParam(name), /*predicate=*/Value(),
+                                 /*tensormap=*/true);
+      for (Ring *ring : {&kernel.q, &kernel.k, &kernel.v, &kernel.sums})
+        ring->initialize(/*fullArrivals=*/1, /*emptyArrivals=*/1);
+      kernel.scores.initialize(/*fullArrivals=*/1, /*emptyArrivals=*/4);
+    });
+  });
+  Value address = b.offset(kernel.shared, b.i32(kernel.memory.offsetAddress));
+  b.ifThen(b.equal(kernel.warp, kernel.getMultiplyWarp()), [&] {
+    NVVM::Tcgen05AllocOp::create(b, address, b.i32(kernel.memory.columns),
+                                 NVVM::CTAGroupKind::CTA_1);
+    // The next kernel's blocks may come in beside these, and wait for it.
+    NVVM::Tcgen05RelinquishAllocPermitOp::create(b, NVVM::CTAGroupKind::CTA_1);
+  });
+  fenceBeforeSync(b);
+  NVVM::BarrierOp::create(b);
+  fenceAfterSync(b);
+  kernel.columns = b.load(address, b.getI32Type());
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+}
+
+/// Gives tensor memory back, when all have taken what is there.
+static void endBlock(const AttentionContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  fenceBeforeSync(b);
+  NVVM::BarrierOp::create(b);
+  b.ifThen(b.equal(kernel.warp, kernel.getMultiplyWarp()), [&] {
+    fenceAfterSync(b);
+    Value columns = LLVM::IntToPtrOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext(), 6), kernel.columns);
+    NVVM::Tcgen05DeallocOp::create(b, columns, b.i32(kernel.memory.columns),
+                                   NVVM::CTAGroupKind::CTA_1);
+  });
+  LLVM::ReturnOp::create(b, ValueRange());
+}
+
+static AttentionTiles getTiles(KernelBuilder &b, const AttentionSpec &spec,
+                               AttentionConfigAttr config,
+                               const llvm::StringMap<Value> &params) {
+  // Half of what a Blackwell has.
+  constexpr int64_t inL2 = int64_t(56) << 20;
+  return AttentionTiles(b, spec, {config.getTileQ(), config.getTileK(), inL2},
+                        params);
+}
+
+/// Builds what a role does. Scores in registers leave no room for what all
+/// roles have, so that each asks for its tiles and its threads by itself.
+static void inRole(const AttentionContext &kernel,
+                   llvm::function_ref<void(const AttentionContext &)> build) {
+  AttentionTiles tiles =
+      getTiles(kernel.b, kernel.spec, kernel.config, kernel.params);
+  AttentionBlock block =
+      getBlock(kernel.b, kernel.spec, kernel.params, tiles, kernel.tileK);
+  build({block, kernel.config, kernel.memory, kernel.q, kernel.k, kernel.v,
+         kernel.scores, kernel.sums, kernel.columns});
+}
+
+static void buildBody(const AttentionContext &kernel) {
+  KernelBuilder &b = kernel.b;
+  const AttentionMemory &memory = kernel.memory;
+  b.ifThenElse(
+      b.less(kernel.warp, b.i32(kernel.getSoftmaxWarps())),
+      [&] {
+        if (memory.softmaxRegisters)
+          NVVM::SetMaxRegisterOp::create(b, memory.softmaxRegisters,
+                                         NVVM::SetMaxRegisterAction::increase);
+        inRole(kernel, buildAttentionSoftmax);
+      },
+      [&] {
+        if (memory.otherRegisters)
+          NVVM::SetMaxRegisterOp::create(b, memory.otherRegisters,
+                                         NVVM::SetMaxRegisterAction::decrease);
+        b.ifThen(b.equal(kernel.warp, kernel.getLoadWarp()), [&] {
+          inRole(kernel, buildAttentionLoader);
+          NVVM::GriddepcontrolOp::create(
+              b, NVVM::GridDepActionKind::launch_dependents);
+        });
+        b.ifThen(b.equal(kernel.warp, kernel.getMultiplyWarp()),
+                 [&] { inRole(kernel, buildAttentionMultiplier); });
+      });
+}
+
+FailureOr<LLVM::LLVMFuncOp>
+sm100::buildAttention(OpBuilder &builder, Location loc,
+                      const AttentionSpec &spec, AttentionConfigAttr config,
+                      GPUTargetAttr target, StringRef name,
+                      std::string &reason) {
+  FailureOr<AttentionMemory> memory =
+      AttentionMemory::get(spec, config, target, reason);
+  if (failed(memory))
+    return failure();
+  OpBuilder::InsertionGuard guard(builder);
+  KernelSignature::Launch launch;
+  KernelSignature signature =
+      getSignature(builder.getContext(), spec, config, *memory, launch);
+  LLVM::LLVMFuncOp function =
+      signature.create(builder, loc, name, launch, KernelMath::Approximate);
+  // As for matmuls: without it ptxas ignores setmaxnreg.
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    builder.getI32IntegerAttr(1));
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  KernelBuilder b(loc, builder);
+  llvm::StringMap<Value> params = signature.getParams(function);
+  AttentionTiles tiles = getTiles(b, spec, config, params);
+  AttentionBlock block = getBlock(b, spec, params, tiles, config.getTileK());
+  int64_t barriers = memory->offsetBarriers;
+  auto getRing = [&](int64_t stages) {
+    Ring ring(b, block.shared, barriers, stages,
+              Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
+    barriers += 16 * stages;
+    return ring;
+  };
+  int64_t halves = config.getHalves(), stages = config.getStages();
+  Ring q = getRing(1), k = getRing(stages), v = getRing(stages);
+  Ring scores = getRing(halves), sums = getRing(halves);
+  AttentionContext kernel{block, config, *memory, q,      k,
+                          v,     scores, sums,    Value()};
+  beginBlock(kernel);
+  buildBody(kernel);
+  endBlock(kernel);
+  return function;
+}

@@ -1,0 +1,28 @@
+//===- AttentionGenerator.h - Attention kernels for Blackwell ---*- C++ -*-===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FP8_LIB_KERNELS_SM100_ATTENTIONGENERATOR_H
+#define FP8_LIB_KERNELS_SM100_ATTENTIONGENERATOR_H
+
+#include "AttentionMemory.h"
+#include "fp8/Kernels/Architecture.h"
+
+namespace mlir::fp8::sm100 {
+
+/// Builds the kernel of `config`; fails, with the reason, if it does not fit.
+FailureOr<LLVM::LLVMFuncOp> buildAttention(OpBuilder &builder, Location loc,
+                                           const AttentionSpec &spec,
+                                           AttentionConfigAttr config,
+                                           GPUTargetAttr target, StringRef name,
+                                           std::string &reason);
+
+std::unique_ptr<KernelGenerator> createAttentionGenerator();
+
+} // namespace mlir::fp8::sm100
+
+#endif // FP8_LIB_KERNELS_SM100_ATTENTIONGENERATOR_H

@@ -1,0 +1,55 @@
+// RUN: fp8-opt %s --fp8-set-target=chip=sm_100a --fp8-select-kernels --allow-unregistered-dialect --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{expected tile_q to be 128 or 256, but got 64}}
+"test.c1"() {a = #fp8_sm100.attention<tile_q = 64, tile_k = 128, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_k to be a multiple of 16 from 16 to 128, but got 160}}
+"test.c2"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 160, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected stages to be in 1..8, but got 0}}
+"test.c3"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 32, stages = 0>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected polynomials to be in 0..16, but got 17}}
+"test.c4"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 32, stages = 2, polynomials = 17>} : () -> ()
+
+// -----
+
+!b = tensor<1x32x4x256xbf16>
+func.func @columns(%q: !b) -> !b {
+  // expected-error @below {{expected up to 512 columns of tensor memory, but #fp8_sm100.attention<tile_q = 256, tile_k = 64, stages = 2> needs 640}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 256, tile_k = 64, stages = 2>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = tensor<1x32x4x128xbf16>
+func.func @memory(%q: !b) -> !b {
+  // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8_sm100.attention<tile_q = 256, tile_k = 128, stages = 3> needs 295104}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 256, tile_k = 128, stages = 3>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = tensor<1x32x4x64xbf16>
+func.func @other(%q: !b) -> !b {
+  // expected-error @below {{expected a #fp8_sm100.attention, but got #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = tensor<1x32x4x40xbf16>
+func.func @head_dim(%q: !b) -> !b {
+  // expected-remark @below {{no kernel: expected head dimensions of up to 256, multiples of 16, but got 40}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 : !b, !b, !b -> !b
+  return %0 : !b
+}
