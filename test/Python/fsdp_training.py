@@ -24,7 +24,7 @@ import fp8  # noqa: E402
 import fp8.torch  # noqa: E402
 
 RECIPES = "none", "current", "delayed", "rowwise", "block", "mxfp8", "nvfp4"
-WIDTH, PART, STEPS = 128, 16, 3  # A rank has PART rows.
+WIDTH, PART, STEPS, LONG = 128, 16, 3, 20  # A rank has PART rows.
 warnings.filterwarnings("ignore", "fp8: ")  # 16 rows are no K of every gradient.
 
 
@@ -123,9 +123,9 @@ def train_alone(model, batches, parts):
     return losses, get_values(model)
 
 
-def train_sharded(recipe, **options):
-    model = shard(make_model(recipe), **options)
-    return train(model, make_batches(dist.get_world_size())), get_values(model)
+def train_sharded(recipe, steps=STEPS):
+    model = shard(make_model(recipe))
+    return train(model, make_batches(dist.get_world_size(), steps)), get_values(model)
 
 
 def make_exact(recipe):
@@ -176,8 +176,8 @@ class Plain(unittest.TestCase):
             self.assertLess(error, bound, name)
 
     def test_bits_are_those_of_micro_batches(self):
-        expected = {recipe: train_alone(make_model(recipe), make_batches(2), 2) for recipe in RECIPES}
-        found = ranks.run(2, lambda: {recipe: train_sharded(recipe) for recipe in RECIPES})
+        expected = {recipe: train_alone(make_model(recipe), make_batches(2, LONG), 2) for recipe in RECIPES}
+        found = ranks.run(2, lambda: {recipe: train_sharded(recipe, LONG) for recipe in RECIPES})
         for rank in range(2):
             for recipe, (losses, values) in expected.items():
                 with self.subTest(recipe=recipe, rank=rank):
