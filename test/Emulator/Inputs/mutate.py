@@ -20,6 +20,10 @@ import blackwell_breaks
 
 # Name: what to look for, what to put in its place (padded with blanks), which occurrences: each alone, or all at once.
 GONE = ""
+# From a stage's address to what threads read there; and from the words of A of a product that begins to those of the next.
+LOADS = r"\s+cvt\.s64[^;]*;\s+add\.s64[^;]*;\s+ld\.shared\.b32)"
+FRAGMENTS = r"(wgmma\.mma_async[^{]*\{[^}]*\}, \{)(%r\d+)"
+UNDER_WAY = FRAGMENTS + r"((?:, %r\d+){3}\}(?:(?!wgmma\.(?:mma|wait)|bra)[\s\S])*commit_group(?:(?!wgmma)[\s\S])*?)"
 BREAKS = [
     ("wait for a full stage gone", r"@%p\d+ bra (\S+);(?=\s)", None, "full"),
     ("wait for an empty stage gone", None, None, "empty"),
@@ -75,6 +79,13 @@ BREAKS = [
     ("a query's range not written", r"st\.shared\.b16 [^;]*;", GONE, "each"),
     ("ends of all ranges not written", r"st\.shared\.v4\.b32 [^;]*;", GONE, "each"),
     ("barrier of the cluster gone", r"barrier\.cluster\.arrive[^;]*;\s*barrier\.cluster\.wait[^;]*;", GONE, "each"),
+    # What makes bf16 of codes in the registers that are multiplied.
+    ("codes of a wrong stage", r"(shl\.b32 \s*%r\d+, %r\d+, )(1[1-4])(;\s+add[^;]*;\s+shl\.b32[^;]*;\s+add[^;]*;" + LOADS, "minus1", "each"),
+    ("factors of a wrong stage", r"(shl\.b32 \s*%r\d+, %r\d+, )(9)(;\s+add[^;]*;" + LOADS, "minus1", "each"),
+    ("factors not loaded", r"cp\.async\.ca[^;]*;", GONE, "each"),
+    ("codes of another step of K", r"(xor\.b32 \s*%r\d+, %r\d+, )(16|32|48)(;\s+cvt[^;]*;\s+add[^;]*;\s+ld\.shared)", r"\1 0\3", "some"),
+    ("words of a product under way written", UNDER_WAY + r"(mul\.rn\.bf16x2 \s*)%r\d+,", r"\1\2\3\4\2,", "each"),
+    ("words of a product exchanged", FRAGMENTS + r", (%r\d+)(, %r\d+, %r\d+\}[^;]*;)", r"\1\3, \2\4", "some"),
     ("barrier of the cluster releases nothing", r"barrier\.cluster\.arrive(\.release)?", "barrier.cluster.arrive.relaxed", "each"),
 ]
 
@@ -225,8 +236,8 @@ def main():
                         how_found = "other results"
                     if how_found:
                         break
-                # Whole statements, or the text would be none.
-                traps = [(first, text.index(";", last - 1) + 1, "trap;") for first, last, _ in group]
+                # A whole statement, or the text would be none, and no label behind it.
+                traps = [(first, text.index(";", first) + 1, "trap;") for first, _, _ in group]
                 if not how_found and run_with(traps)[0] == expected:
                     how_found = "is not reached"
                     total -= 1
