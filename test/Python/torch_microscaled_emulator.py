@@ -65,9 +65,9 @@ class Layers(unittest.TestCase):
 
     def test_ways(self):
         """Few rows of MXFP8 are multiplied in FP8, others by kernels that read codes, and many in bf16 that a pass makes.
-        Weights in NVFP4 beside activations in bf16 are rounded with the tensor's scale, by a pass at each call."""
+        The scale of a tensor in NVFP4 multiplies sums."""
         for kind, ways in (("mxfp8", ["e4m3 e4m3", "bf16 mxfp8", "bf16 bf16"]), ("mxfp8 in bf16", ["bf16 mxfp8", "bf16 bf16"]),
-                           ("nvfp4", ["bf16 nvfp4", "bf16 bf16"]), ("nvfp4 in bf16", ["bf16 bf16"])):
+                           ("nvfp4", ["bf16 nvfp4", "bf16 bf16"]), ("nvfp4 in bf16", ["bf16 nvfp4", "bf16 bf16"])):
             recipe, options = KINDS[kind]
             scheme = schemes.make_scheme(recipe, False, **options)
             products = self.list_products(schemes.write_linear(scheme, 4096, 4096, "bf16", "bf16"))
@@ -88,10 +88,10 @@ class Layers(unittest.TestCase):
                     self.assertTrue(torch.equal(self.run_on_gpu(other[0], x), self.run_on_gpu(model[0], x)))
 
     def test_experts(self):
-        """Programs of experts are for numbers of rows that they know: few for each are multiplied in FP8."""
+        """Programs of experts are for numbers of rows that they know: few for each are multiplied in FP8, many in bf16 that a pass makes."""
         scheme = str(schemes.make_scheme("mxfp8", False))
         shapes = (expert_programs.Shape(scheme, 8, 2048, 2048, None),)
-        for rows, way in ((64, "e4m3 e4m3"), (4096, "bf16 bf16")):
+        for rows, way in ((64, "e4m3 e4m3"), (4096, "bf16 mxfp8"), (16384, "bf16 bf16")):
             self.assertEqual(self.list_products(expert_programs.write(shapes, None, "bf16", rows)), [way])
 
 

@@ -164,6 +164,14 @@ NUMBERED = {"mixtral": ("w1", "w3", "w2"), "qwen3_moe": ("gate_proj", "up_proj",
             "deepseek_v3": ("gate_proj", "up_proj", "down_proj")}
 
 
+def multiply_exactly(module):
+    """Weights in f64 are exactly what codes and scales are. Those of NVFP4 are no bf16: rounded ones would make as large
+    an error as the activations, which changes whom a router selects where two are nearly as good."""
+    module.double()
+    module.register_forward_pre_hook(lambda _, inputs: tuple(x.double() if x.is_floating_point() else x for x in inputs))
+    module.register_forward_hook(lambda _, inputs, y: y.bfloat16())
+
+
 def rename(kind, name):
     return name.replace(".mlp.", ".block_sparse_moe.") if kind == "mixtral" else name
 
@@ -183,9 +191,11 @@ def write_numbered(model, kind, layout, of_experts=None):
         for name, module in model.named_modules():
             if isinstance(module, nn.Linear) and name != "lm_head":
                 quantized.add(f"{name}.weight")
+                multiply_exactly(module)
                 module.weight.copy_(put(name, module.weight, quantize))
             elif name.endswith(".experts"):
                 quantized.update((f"{name}.gate_up_proj", f"{name}.down_proj"))
+                multiply_exactly(module)
                 for i in range(EXPERTS):
                     gate, up = module.gate_up_proj[i].chunk(2)
                     parts = [put(f"{name}.{i}.{part}", weight, of_experts or quantize) for part, weight in zip(

@@ -348,10 +348,10 @@ class _Writer:
             self._lines += codes.lines
             static = codes.arguments
         self._declared += [*weight.arguments, *static]
-        steps = []
+        steps = list(weight.steps)
         if product.biases:
             kind = f"tensor<{n}x{get_element(product.biases[0])}>"
-            steps = [("addf", f"%bias{suffix}", kind)]
+            steps.append(("addf", f"%bias{suffix}", kind))
             self._declared.append(f"%bias{suffix}: {kind}")
         value = self._make("full", x.element, n)
         self._lines += [*weight.lines, f"{value.name} = fp8.matmul {codes.name}, {weight.name} accumulate = "

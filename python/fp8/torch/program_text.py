@@ -14,8 +14,9 @@ SCALES = {"f32": F32, "e8m0": E8M0, "e4m3": E4M3}
 NVFP4_MAX = E4M3.max * E2M1.max
 ONE = "tensor<1x1xf32>"
 
-# An operand: the arguments of a function that it is made of, its lines, and the value's name and type.
-Operand = namedtuple("Operand", "arguments lines name type")
+# An operand: the arguments of a function that it is made of, its lines, and the value's name and type. With `steps`, what
+# a sum of its products is multiplied with first, as write_epilogue takes it.
+Operand = namedtuple("Operand", "arguments lines name type steps", defaults=((),))
 
 
 def write_block(block):
@@ -73,7 +74,8 @@ def write_input(scheme, x, k, element, rows="?", suffix="", per_row=False):
 
 def write_weight(scheme, n, k, element, groups=None, suffix=""):
     """A weight of N x K, or one for each of some groups. Where activations are in high precision, it is what it is
-    rounded to their type. NVFP4's scale for the tensor is %wg, and of groups 1: results are multiplied with theirs."""
+    rounded to their type. NVFP4's scale for the tensor is %wg, and of groups 1: results are multiplied with theirs. So
+    are sums in high precision with %wg, since kernels read codes and factors, which are a bf16 without it."""
     is_nvfp4, scale = scheme.scale == "e4m3", SCALES[scheme.scale].mlir
     first = "" if groups is None else f"{groups}x"
     sizes = f"{first}{n}x{k}"
@@ -96,7 +98,8 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
     if is_nvfp4 and groups is None:
         arguments.append(f"{wg}: {one}")
         lines.append(f"%wt{suffix} = arith.divf %one{suffix}, {wg} : {one}")
-        tensor = f"%wt{suffix}"
+        if scheme.input_block is not None:
+            tensor = f"%wt{suffix}"
     scaled = _write_scaled(scheme, sizes, block)
     lines.append(f"{wq} = fp8.assemble {w}, {ws}" + f", {tensor}" * is_nvfp4 + f" : {codes}, {factors}"
                  + f", {one}" * is_nvfp4 + f" -> {scaled}")
@@ -104,7 +107,8 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
         return Operand(arguments, lines, wq, "!fp8.scaled" + scaled)
     wide = f"tensor<{sizes}x{element}>"
     lines.append(f"%dense{suffix} = fp8.dequantize {wq} : !fp8.scaled{scaled} -> {wide}")
-    return Operand(arguments, lines, f"%dense{suffix}", wide)
+    steps = (("mulf", f"%wt{suffix}", ONE),) if is_nvfp4 and groups is None else ()
+    return Operand(arguments, lines, f"%dense{suffix}", wide, steps)
 
 
 def write_epilogue(element, steps):

@@ -289,10 +289,10 @@ def write_linear(scheme, n, k, element, bias):
     x = program_text.write_input(scheme, "%x", k, element)
     w = program_text.write_weight(scheme, n, k, element)
     arguments = [f"%x: tensor<?x{k}x{element}> {{fp8.name = \"x\"}}", *w.arguments, *x.arguments]
-    steps = []
+    steps = list(w.steps)
     if bias is not None:
-        steps = [("addf", "%bias", f"tensor<{n}x{bias}>")]
-        arguments.append(f"%bias: {steps[0][2]}")
+        steps.append(("addf", "%bias", f"tensor<{n}x{bias}>"))
+        arguments.append(f"%bias: {steps[-1][2]}")
     body = [*x.lines, *w.lines,
             f"%y = fp8.matmul {x.name}, {w.name} accumulate = {scheme.sums}"
             f"{program_text.write_epilogue(element, steps)} : {x.type}, {w.type} -> {y}"]
