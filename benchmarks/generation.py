@@ -5,7 +5,8 @@ By `quantize_for_inference`, the model as it is and with a static cache, for whi
 compiles its forward; ways with "-fused" by the backend "fp8", all others by Inductor, those with
 "-sdpa" with PyTorch's attention in decoding, and those with "-attention" with
 attn_implementation="fp8", in bf16 or, with "-e4m3", in that. "-compiled" is torch.compile of the forward with
-sizes that change, by Inductor for bf16 and by "fp8" for others, for caches that are not static, and prompts.
+sizes that change, by Inductor for bf16 and by "fp8" for others, for caches that are not static, and prompts;
+"-modules" of norms and MLPs alone, by fp8.torch.compile_regions.
 
 Each way is a process of its own, or --processes of them, which take turns (turns.py), a call of each,
 so that a host that slows down does so for all; tokens per second are those of the median of ROUNDS
@@ -32,7 +33,7 @@ ROUNDS, PROMPT = 7, 128
 WAYS = ("bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused", "rowwise-attention",
         "rowwise-fused-sdpa", "rowwise-fused-attention", "block-fused-attention", "bf16-compiled",
         "rowwise-compiled", "rowwise-attention-e4m3", "rowwise-compiled-attention",
-        "rowwise-compiled-attention-e4m3")
+        "rowwise-compiled-attention-e4m3", "bf16-modules", "rowwise-modules", "rowwise-modules-attention-e4m3")
 
 
 def make(is_small, layers=8, prefill=0):
@@ -47,7 +48,10 @@ def make(is_small, layers=8, prefill=0):
     with torch.device("cpu" if is_small else "cuda"):
         model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
             max_position_embeddings=max(4096, prefill + 1), eos_token_id=None, pad_token_id=0, **sizes))
-    return model.to(torch.bfloat16).eval()
+    # Not `model.to`, which rounds frequencies of rotary embeddings, too: transformers keeps these in f32.
+    for value in model.parameters():
+        value.data = value.data.to(torch.bfloat16)
+    return model.eval()
 
 
 def run_way(way, cache, number, args, wait):
@@ -60,6 +64,9 @@ def run_way(way, cache, number, args, wait):
         if "-attention" in way:
             settings = fp8.torch.register_attention(format="e4m3" if way.endswith("-e4m3") else None)
             model.set_attn_implementation("fp8")
+    if "-modules" in way:
+        import fp8.torch
+        fp8.torch.compile_regions(model)
     if "-compiled" in way:
         model.forward = torch.compile(
             model.forward, dynamic=True, backend="inductor" if way.startswith("bf16") else "fp8")

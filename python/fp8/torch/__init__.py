@@ -25,6 +25,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel"
          "Part": "parts", "QuantizedExperts": "experts", "QuantizedLinear": "quantized_linear",
          "RowwiseParallel": "tensor_parallel",
          "attend_to_cache": "cached_attention", "combine": "expert_parallel",
+         "compile_regions": "regions",
          "cut_for_inference": "cut_linears", "dispatch": "expert_parallel",
          "explain": "backend", "fuse_optimizer": "optimizers", "gather_in_fp8": "sharded",
          "load_pretrained": "pretrained", "load_quantized": "checkpoints", "make_cache": "transformers_cache",
@@ -36,6 +37,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel"
 
 __all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Lion", "Part", "QuantizedExperts", "QuantizedLinear",
            "RowwiseParallel", "accumulate", "accumulated", "attend_to_cache", "autocast", "combine", "compile_fp8",
+           "compile_regions",
            "convert_from_fp8", "convert_to_fp8_training", "cut_for_inference", "dispatch", "end_step", "explain",
            "fuse_optimizer",
            "gather_in_fp8", "load_pretrained",
