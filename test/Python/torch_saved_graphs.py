@@ -1,8 +1,11 @@
 # REQUIRES: pytorch, python-pytorch, cxx
 # RUN: %import_python %s
 """What Inductor made of graphs with quantized layers, beside a checkpoint's programs: another process with empty
-caches compiles none of it, and files that changed are found out."""
+caches compiles none of it, also with a model that was loaded, and files that changed are found out."""
 
+import contextlib
+import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -12,10 +15,13 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+from torch._dynamo.exc import BackendCompilerFailed
+from torch._inductor import codecache
 
 import fp8
+import fp8.torch
 from fp8 import programs
-from fp8.torch import saved_graphs
+from fp8.torch import part_ops, saved_graphs
 
 SCRIPT = """
 import sys
@@ -50,6 +56,26 @@ def run(folder, *arguments):
                           env={**os.environ, **{name: str(folder / name) for name in names}}).stdout.split()
 
 
+class Found(Exception):
+    pass
+
+
+def find_key(model):
+    """What Inductor's cache calls a model's graph, which is not compiled."""
+    keys, find = [], codecache.compiled_fx_graph_hash
+
+    def stop(*arguments, **keywords):
+        keys.append(find(*arguments, **keywords)[0])
+        raise Found
+
+    torch.compiler.reset()
+    # A graph has the numbers of parts, which begin at 0 in another process.
+    with mock.patch.object(part_ops, "_numbers", itertools.count()), mock.patch.object(codecache, "compiled_fx_graph_hash", stop), (
+            contextlib.suppress(BackendCompilerFailed)), torch.inference_mode():
+        torch.compile(model, backend="fp8")(torch.arange(3, 35)[None], use_cache=False)
+    return keys[0]
+
+
 class Graphs(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -65,6 +91,21 @@ class Graphs(unittest.TestCase):
         hits, misses, second = run(self.folder / "other", "read", checkpoint)
         self.assertEqual((hits, misses), ("1", "0"))
         self.assertEqual(first, second)
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "it takes transformers")
+    def test_loaded_model(self):
+        """A model that load_pretrained makes has the graphs of that which was saved, if that has buffers as transformers
+        makes them: rounded ones are other graphs."""
+        import transformers
+        config = transformers.LlamaConfig(
+            hidden_size=64, intermediate_size=64, vocab_size=64, num_hidden_layers=1, num_attention_heads=2)
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+        fp8.torch.quantize_for_inference(model, filter=["*", "!lm_head"])
+        config.save_pretrained(self.folder)
+        fp8.torch.save_quantized(model, self.folder)
+        key = find_key(model)
+        self.assertEqual(find_key(fp8.torch.load_pretrained(self.folder)), key)
+        self.assertNotEqual(find_key(model.to(torch.bfloat16)), key)
 
     def test_files(self):
         path = self.folder / programs.FOLDER / programs.GRAPHS
