@@ -258,6 +258,12 @@ static LogicalResult verifyDropout(OpTy op) {
       rate->convertToDouble() >= 1.0 || getDropThreshold(rate) >= kOne)
     return op.emitOpError("expected a rate from 0 to 1 - 2^-16, but got ")
            << op.getRateAttr();
+  // Kernels read both.
+  if (auto type = cast<ShapedType>(op.getDropout().getType());
+      type.hasRank() && !type.hasStaticShape())
+    return op.emitOpError(
+               "expected dropout to have shape 'tensor<2xi64>', but got ")
+           << type;
   return verifyNumbers(op, "dropout", op.getDropout(), {2});
 }
 

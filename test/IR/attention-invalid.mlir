@@ -242,6 +242,14 @@ func.func @c16_rate_below(%q: tensor<1x16x4x64xbf16>, %state: tensor<2xi64>) {
 
 // -----
 
+func.func @c16_dynamic(%q: tensor<1x16x4x64xbf16>, %state: tensor<?xi64>) {
+  // expected-error @below {{expected dropout to have shape 'tensor<2xi64>', but got 'tensor<?xi64>'}}
+  %0 = fp8.attention %q, %q, %q dropout(%state : tensor<?xi64>) rate = 0.1 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
 func.func @c16_dropout(%q: tensor<1x16x4x64xbf16>, %state: tensor<3xi64>) {
   // expected-error @below {{expected dropout to have shape 'tensor<2xi64>', but got 'tensor<3xi64>'}}
   %0 = fp8.attention %q, %q, %q dropout(%state : tensor<3xi64>) rate = 0.1 scale = 1.0 : tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16>, tensor<1x16x4x64xbf16> -> tensor<1x16x4x64xbf16>

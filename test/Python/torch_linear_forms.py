@@ -59,16 +59,59 @@ class Stepping(nn.Linear):
         return super().forward(input)
 
 
+class Evaluated(nn.Linear):
+    """One in evaluation."""
+
+    def forward(self, input):
+        return F.dropout(super().forward(input), 0.5, self.training)
+
+
+class Casting(nn.Linear):
+    """As Whisper's."""
+
+    def forward(self, input):
+        return F.linear(input, self.weight.to(input.dtype),
+                        None if self.bias is None else self.bias.to(input.dtype))
+
+
+class Optional(nn.Linear):
+    """As diffusers' that LoRA is set to later."""
+
+    adapter = None
+
+    def forward(self, x, scale=1.0):
+        return super().forward(x) if self.adapter is None else scale * self.adapter(x)
+
+
+class Keeping(nn.Linear):
+    def forward(self, input):
+        self.last = input
+        return super().forward(input)
+
+
+class Listing(nn.Linear):
+    def __init__(self, *sizes, **others):
+        super().__init__(*sizes, **others)
+        self.seen = []
+
+    def forward(self, input):
+        self.seen.append(input.shape)
+        return super().forward(input)
+
+
 class LinearForms(unittest.TestCase):
     def test_which_compute_the_same(self):
         for cls, expected in ((nn.Linear, True), (Spelled, True), (Rows, True), (Scaled, False),
                               (Rounded, False), (Dropping, False), (Adapted, False),
-                              (Stepping, False)):
+                              (Stepping, False), (Evaluated, False), (Casting, True),
+                              (Optional, False), (Keeping, False), (Listing, False)):
             for others in ({}, {"bias": False}, {"dtype": torch.bfloat16}, {"device": "meta"}):
                 if cls is not Adapted or not others:
                     with self.subTest(cls.__name__, **others):
                         layer = cls(64, 32, **others)
                         self.assertEqual(computes_linear(layer, cls), expected)
+                        self.assertEqual(computes_linear(layer.eval(), cls), expected)
+                        self.assertFalse(getattr(layer, "seen", []))
 
     def test_asking_changes_nothing(self):
         layer = Spelled(64, 32)
@@ -107,6 +150,14 @@ class LinearForms(unittest.TestCase):
         x = torch.randn(16, 32).bfloat16()
         compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
         torch.testing.assert_close(compiled(x), model(x), rtol=0, atol=0)
+
+    def test_casting(self):
+        """Another type than the weight's is the forward's to know, and so are keywords."""
+        model = nn.Sequential(*[Casting(64, 64) for _ in range(3)])
+        fp8.torch.convert_to_fp8_training(model, "current", target="cpu", first_last_bf16=0)
+        self.assertEqual(model(torch.randn(16, 64).bfloat16()).dtype, torch.bfloat16)
+        self.assertEqual(model(torch.randn(16, 64)).dtype, torch.float32)
+        self.assertEqual(model[0](input=torch.randn(16, 64)).shape, (16, 64))
 
     def test_copies_and_back(self):
         model = self.make()

@@ -134,6 +134,23 @@ class Regions(unittest.TestCase):
         self.assertEqual(count(), 2)
 
     @torch.inference_mode()
+    def test_hooks_of_children(self):
+        """They run, also if they come after the region was compiled."""
+        model, seen = regions.compile_regions(make(1)), []
+        x = torch.randn(1, 256, 64).bfloat16()
+        with torch.no_grad():
+            model(x)
+            model[0].mlp.down.register_forward_hook(lambda module, arguments, result: seen.append(result))
+            model(x)
+        self.assertEqual(len(seen), 1)
+
+    def test_attention_is_none(self):
+        class Attention(MLP):
+            pass
+
+        self.assertIsNone(regions._find_backend(Attention(64, 64)))
+        self.assertEqual(regions._find_backend(MLP(64, 64)), "inductor")
+
     def test_hooks_and_keywords(self):
         model = make(1)
         fp8.torch.compile_regions(model, least_rows=1)

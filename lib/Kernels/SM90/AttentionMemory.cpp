@@ -67,6 +67,10 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
                 ShapedType::isDynamic(spec.queries)
                     ? "?"
                     : std::to_string(spec.queries));
+  // Numbers of dropout are drawn for rows that are queries of one head.
+  if (spec.dropThreshold && config.getTileHeads() != 1)
+    return fail("expected tile_heads of 1 with dropout, but got {0}",
+                config.getTileHeads());
   return success();
 }
 

@@ -246,8 +246,12 @@ void MatmulConfigs::addStaged(TileConfig config,
                                          : std::size(kLifters);
   SmallVector<std::pair<int64_t, int64_t>> ways(
       ArrayRef(kLifters).take_front(count));
-  // Consumers may make bf16 themselves of what the tensor core has in 64s.
-  if (hasByteFactors(spec.b.lifting) && config.swapped)
+  // Consumers may make bf16 themselves of what the tensor core has in 64s,
+  // where the machine says what that takes.
+  bool isMeasured =
+      (spec.b.lifting == Lifting::MXFP8 ? model.getLiftRegisters()
+                                        : model.getLiftRegistersOfE2m1()) > 0;
+  if (hasByteFactors(spec.b.lifting) && config.swapped && isMeasured)
     ways.emplace_back(0, 4);
   for (auto [lifters, liftWarps] : ways) {
     config.lifters = lifters;

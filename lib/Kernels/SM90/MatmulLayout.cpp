@@ -198,7 +198,7 @@ static LogicalResult checkLifted(const MatmulSpec &spec, std::string &reason) {
                   "bring, or that do not change along K");
   if (hasByteFactors(spec.b.lifting)) {
     int64_t multiple = 4 * getLiftedGroup(spec.b.lifting);
-    if (ShapedType::isDynamic(spec.k) || spec.k % multiple != 0)
+    if (ShapedType::isDynamic(spec.k) || spec.k == 0 || spec.k % multiple != 0)
       return fail("expected K to be a multiple of {0}, of which packed weights "
                   "have a word of factors, but got {1}",
                   multiple, spec.k);

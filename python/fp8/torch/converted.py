@@ -135,9 +135,12 @@ def _run_grouped(module, *arguments, **keywords):
     return ALL_EXPERTS_FUNCTIONS["grouped_mm"](module, *arguments, **keywords)
 
 
-def _run_linear(module, input):
+def _run_linear(module, *arguments, **keywords):
     """What a forward spells with a transpose, of which Dynamo does not always tell modes."""
-    return F.linear(input, module.weight, module.bias)
+    x = arguments[0] if len(arguments) == 1 and not keywords else None
+    if x is None or x.dtype != module.weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        return get_class(module).forward(module, *arguments, **keywords)
+    return F.linear(x, module.weight, module.bias)
 
 
 # What a converted module computes in place of its forward.

@@ -1,5 +1,8 @@
 """Subclasses of torch.nn.Linear whose forward is a linear layer's, written otherwise."""
 
+import copy
+import inspect
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -27,7 +30,9 @@ class _Recorder(TorchDispatchMode):
 def _make_probe(module, cls):
     """A module of the class with the same settings and parameters that are small, in f64."""
     probe = cls.__new__(cls)
-    probe.__dict__.update(module.__dict__)
+    # Containers of its own, so that what a forward notes does not reach the module.
+    probe.__dict__.update({name: copy.copy(value) if isinstance(value, (dict, list, set)) else value
+                           for name, value in module.__dict__.items()})
     parameters = {"weight": torch.randn(_N, _K, dtype=torch.float64, device="cpu"), "bias": None}
     if module.bias is not None:
         parameters["bias"] = torch.randn(_N, dtype=torch.float64, device="cpu")
@@ -37,9 +42,27 @@ def _make_probe(module, cls):
     return probe
 
 
+def _list_state(probe):
+    """What a forward might write to: attributes, and how long its containers are."""
+    return {name: (id(value), len(value) if isinstance(value, (dict, list, set)) else 0)
+            for name, value in probe.__dict__.items()}
+
+
+def _agrees(probe, cls, sizes):
+    """Whether a forward of that many elements is F.linear's, by operations that it is made of."""
+    x = torch.randn(sizes, dtype=torch.float64, device="cpu")
+    with torch.no_grad(), _Recorder() as recorder:
+        y = cls.forward(probe, x)
+    expected = F.linear(x, probe.weight, probe.bias)
+    return not recorder.names - _OPERATIONS and isinstance(y, torch.Tensor) and (
+        y.dtype == x.dtype and y.shape == expected.shape
+        and torch.allclose(y, expected, 1e-12, 1e-12))
+
+
 def computes_linear(module, cls):
-    """Whether the forward of a module, of the class `cls`, is F.linear(x, weight, bias): compared on
-    small parameters, without hooks. Not so for what has parameters, buffers or modules beside."""
+    """Whether the forward of a module, of the class `cls`, is F.linear(x, weight, bias), in training
+    and in evaluation: compared on small parameters, without hooks. Not so for what has parameters,
+    buffers or modules beside, for what takes more than x, and for what notes something."""
     if not issubclass(cls, nn.Linear) or module._buffers or module._modules or not (
             set(module._parameters) <= {"weight", "bias"}):
         return False
@@ -47,15 +70,15 @@ def computes_linear(module, cls):
         return True
     generator = torch.random.get_rng_state()
     try:
+        if len(inspect.signature(cls.forward).parameters) != 2:
+            return False
         probe = _make_probe(module, cls)
-        for sizes in ((_ROWS, _K), (2, _ROWS, _K)):
-            x = torch.randn(sizes, dtype=torch.float64, device="cpu")
-            with torch.no_grad(), _Recorder() as recorder:
-                y = cls.forward(probe, x)
-            expected = F.linear(x, probe.weight, probe.bias)
-            if recorder.names - _OPERATIONS or not (
-                    isinstance(y, torch.Tensor) and y.dtype == x.dtype
-                    and y.shape == expected.shape and torch.allclose(y, expected, 1e-12, 1e-12)):
+        for training in (True, False):
+            probe.training = training
+            before = _list_state(probe)
+            if not all(_agrees(probe, cls, sizes) for sizes in ((_ROWS, _K), (2, _ROWS, _K))):
+                return False
+            if _list_state(probe) != before:
                 return False
     except Exception:  # It wants other arguments, or sizes of its own.
         return False

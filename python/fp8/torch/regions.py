@@ -66,16 +66,21 @@ class _Region:
     def _takes(self, arguments, keywords):
         if keywords or len(arguments) != 1 or not isinstance(arguments[0], torch.Tensor):
             return False
-        x, module = arguments[0], self._module
-        has_hooks = any(getattr(module, name) for name in (
-            "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"))
-        return x.ndim > 1 and x.shape[:-1].numel() >= self._least_rows and not has_hooks and (
-            "forward" not in vars(module))
+        x = arguments[0]
+        # Dynamo does not look for hooks that come later.
+        return x.ndim > 1 and x.shape[:-1].numel() >= self._least_rows and not any(
+            map(_is_watched, self._module.modules()))
+
+
+def _is_watched(module):
+    """Whether a call of a module is more than its class's forward."""
+    return "forward" in vars(module) or any(getattr(module, name) for name in (
+        "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"))
 
 
 def _find_backend(module):
     """What compiles a module, or None for one that is no region."""
-    if not _has_one_argument(module):
+    if not _has_one_argument(module) or "attention" in type(module).__name__.lower():
         return None
     children = list(module.children())
     if not children:

@@ -89,3 +89,11 @@ func.func @no_page(%q: tensor<1x1x4x64xbf16>, %k: tensor<9x4x4x64xbf16>, %table:
   %0 = fp8.attention %q, %k, %k page_table(%table : tensor<1x4xi32>) scale = 1.0 : tensor<1x1x4x64xbf16>, tensor<9x4x4x64xbf16>, tensor<9x4x4x64xbf16> -> tensor<1x1x4x64xbf16>
   return %0 : tensor<1x1x4x64xbf16>
 }
+
+// -----
+
+func.func @dropped_heads(%q: tensor<2x8x2x128xbf16>, %k: tensor<2x1x512x128xbf16>, %state: tensor<2xi64>) -> tensor<2x8x2x128xbf16> {
+  // expected-error @below {{expected tile_heads of 1 with dropout, but got 8}}
+  %0 = fp8.attention %q, %k, %k dropout(%state : tensor<2xi64>) rate = 0.1 scale = 1.0 layout = bhsd {fp8_gpu.config = #fp8_sm90.attention<tile_q = 64, tile_k = 64, stages = 2, tile_heads = 8, split_tiles = 2>} : tensor<2x8x2x128xbf16>, tensor<2x1x512x128xbf16>, tensor<2x1x512x128xbf16> -> tensor<2x8x2x128xbf16>
+  return %0 : tensor<2x8x2x128xbf16>
+}
