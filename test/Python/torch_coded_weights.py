@@ -5,6 +5,7 @@
 import copy
 import io
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
@@ -13,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 import fp8
 import fp8.torch
-from fp8.torch.coded_weights import CodedWeight
+from fp8.torch.coded_weights import CodedContent, CodedWeight
 
 ROWS, WIDTH, WIDE = 128, 128, 256
 
@@ -117,7 +118,54 @@ class Steps(unittest.TestCase):
             self.compare(run.model, own.model)
 
     def test_autocast(self):
+        """Codes of parameters in f32 are taken as they are, and gradients are of the parameter's type."""
         self.assertLess(Run(dtype=torch.float32).train(8)[-1], 1.25)
+        model, results = make_model(dtype=torch.float32), []
+        for call in (model, torch.compile(model, backend="aot_eager", fullgraph=True)):
+            with torch.autocast("cpu", torch.bfloat16), mock.patch.object(
+                    CodedContent, "dequantize", side_effect=AssertionError("a weight was dequantized")):
+                y = call(make_input())
+                y.float().square().sum().backward()
+            results.append((y.detach(), *(parameter.grad for parameter in model.parameters())))
+            self.assertEqual({parameter.grad.dtype for parameter in model.parameters()}, {torch.float32})
+            model.zero_grad()
+        for mine, its in zip(*results):
+            self.assertTrue(torch.equal(mine, its))
+
+    def test_moved(self):
+        """On another device factors that are the same both ways are so still, as a step writes them once."""
+        layer = fp8.torch.convert_to_fp8_training(nn.Sequential(nn.Linear(WIDTH, WIDTH)), "block", first_last_bf16=0,
+                                                  parameters="fp8", only_faster=False)[0]
+        for moved in (layer.weight.to("meta"), layer.weight.to("cpu", copy=True), copy.deepcopy(layer.weight)):
+            own, turned, other = (each.untyped_storage()._cdata for each in (
+                moved.content.factors, moved.content.turned_factors, layer.weight.content.factors))
+            self.assertEqual(own, turned)
+            self.assertNotEqual(own, other)
+        content = layer.weight.content.map(torch.clone)
+        layer.weight = nn.Parameter(CodedWeight(content, torch.float32))
+        optimizer = torch.optim.SGD(layer.parameters(), 100.0)
+        fp8.torch.fuse_optimizer(layer, optimizer)
+        layer.weight.grad = torch.randn(WIDTH, WIDTH)
+        optimizer.step()
+        self.assertTrue(torch.equal(content.factors, content.turned_factors))
+
+    def test_types(self):
+        """A parameter of another type, and on another device, is the same object, and has the same codes there."""
+        model = make_model(dtype=torch.float32)
+        weight, codes = model[3].weight, model[3].weight.content.codes.clone()
+        weight.grad = torch.ones(weight.shape)
+        model.to(torch.float16)
+        self.assertIs(model[3].weight, weight)
+        self.assertEqual((weight.dtype, weight.grad.dtype), (torch.float16, torch.float16))
+        self.assertTrue(torch.equal(weight.content.codes.float(), codes.float()))
+        self.assertEqual(model(make_input(dtype=torch.float16)).dtype, torch.float16)
+        model.zero_grad()
+        model.to("meta", torch.bfloat16)
+        self.assertIs(model[3].weight, weight)
+        self.assertEqual((weight.dtype, weight.device.type, weight.content.turned.device.type),
+                         (torch.bfloat16, "meta", "meta"))
+        model.to_empty(device="cpu")
+        self.assertEqual((model[3].weight.content.codes.device.type, weight.device.type), ("cpu", "cpu"))
 
     def test_other_optimizers(self):
         """Those of PyTorch round to the nearest codes."""
@@ -206,6 +254,92 @@ class States(unittest.TestCase):
             torch._foreach_mul_([weight], 2.0)
         self.assertEqual(weight.float().max().item(), 3.0)
         self.assertEqual(weight.to(torch.float32).dtype, torch.float32)
+
+    def test_assigned(self):
+        """load_state_dict(assign=True) makes new parameters that are codes, too, of values or codes."""
+        model, x = make_model(), make_input()
+        for saves_codes in (False, True):
+            for layer in (model[0], model[3]):
+                layer.saves_codes = saves_codes
+            states = model.state_dict()
+            for device in ("cpu", "meta"):
+                other = make_model()
+                with torch.no_grad():
+                    other[0].weight.zero_()
+                other.to(device)
+                self.assertEqual(str(other.load_state_dict(states, assign=True)), "<All keys matched successfully>")
+                self.assertIsInstance(other[0].weight, CodedWeight)
+                self.assertIsInstance(other[0].weight, nn.Parameter)
+                self.assertTrue(torch.equal(other(x), model(x)))
+            self.assertIs(type(states["0.weight"]), torch.Tensor)
+
+    def test_views(self):
+        """Writes by an index reach the parameter; those to views raise, as these have no memory of it."""
+        weight = make_model()[3].weight
+        with torch.no_grad():
+            weight[1] = 0
+            weight.data[2:4] = 1.5
+            weight[torch.tensor([5])] = 0
+            self.assertEqual([set(weight.float()[row].tolist()) for row in (1, 2, 3, 5)], [{0.0}, {1.5}, {1.5}, {0.0}])
+            for write in (lambda: weight[0].zero_(), lambda: weight.data[2:4].fill_(0), lambda: weight.view(-1)[3:].mul_(2),
+                          lambda: weight.t().copy_(torch.zeros(weight.t().shape)), lambda: weight[0].detach().zero_(),
+                          lambda: weight.unbind()[0].add_(1), lambda: torch.zeros(WIDE, out=weight[0])):
+                with self.assertRaisesRegex(fp8.UnsupportedError, r"or by weight\[index\] = values"):
+                    write()
+        self.assertTrue(torch.equal(weight[2].clone() + weight.t()[:, 1], torch.full((WIDE,), 1.5)))
+        self.assertEqual((set(weight[2].tolist()), weight[1].detach().float().numpy().max()), ({1.5}, 0))
+        (weight[2] * 2).sum().backward()
+        self.assertEqual((weight.grad[2].float().sum().item(), weight.grad.float().sum().item()), (2 * WIDE, 2 * WIDE))
+        with self.assertRaisesRegex(RuntimeError, "leaf Variable that requires grad"):
+            weight[1] = 0
+
+    def test_tied(self):
+        """What other modules have, too, stays what it is, and the summary says so."""
+        model = nn.Sequential(nn.Embedding(WIDE, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH),
+                              nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDE, bias=False))
+        model[4].weight, model[2].weight = model[0].weight, model[1].weight
+        fp8.torch.convert_to_fp8_training(model, "block", first_last_bf16=0, parameters="fp8")
+        self.assertIs(model[4].weight, model[0].weight)
+        self.assertIs(model[2].weight, model[1].weight)
+        self.assertEqual([isinstance(layer.weight, CodedWeight) for layer in model], [False, False, False, True, False])
+        text = fp8.torch.summarize(model)
+        for names in ("0.weight, 4.weight", "1.weight, 2.weight"):
+            self.assertIn(f"high precision: the weight, which is no codes, since it is shared: {names}", text)
+
+    def test_masters(self):
+        """What else than a step changes a weight stays, where the optimizer has a master of it, too."""
+        run = Run(masters="split")
+        run.train(1)
+        weight, states = run.model[0].weight, copy.deepcopy(run.model.state_dict())
+        master = run.optimizer.state[weight]["master"]
+        fp8.torch.fuse_optimizer(run.model, run.optimizer, masters="split")
+        self.assertFalse(torch.equal(master, weight.content.dequantize(torch.float32)))
+        run.train(1)
+
+        def zero():
+            with torch.no_grad():
+                weight.zero_()
+
+        def zero_data():
+            weight.data.zero_()
+            run.optimizer.write_codes()
+
+        def load():
+            run.model.load_state_dict({**states, "0.weight": torch.zeros(weight.shape)})
+
+        for change in (zero, zero_data, load):
+            change()
+            for parameter in run.model.parameters():
+                parameter.grad = torch.zeros_like(parameter.detach().float()).to(parameter.dtype)
+            weight.grad = torch.full(weight.shape, 1e-3, dtype=weight.dtype)
+            run.optimizer.step()
+            # A step of Adam's is about lr.
+            self.assertLess(run.optimizer.state[weight]["master"].abs().max().item(), 0.05)
+            self.assertLess(weight.content.dequantize(torch.float32).abs().max().item(), 0.06)
+            with torch.no_grad():
+                weight.fill_(1.0)
+            run.optimizer.step()
+            self.assertGreater(weight.content.dequantize(torch.float32).min().item(), 0.9)
 
     def test_converted_back(self):
         model = make_model()

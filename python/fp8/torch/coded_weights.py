@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map_only
 
 import fp8
-from fp8.errors import ArgumentError
+from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import operations, shard_programs
 from fp8.torch.gathered import FORWARD, Content, GatheredWeight
 from fp8.torch.linear_ops import get_unit
@@ -29,15 +29,21 @@ class CodedContent(Content):
         self.target = self._next = None
 
     @classmethod
-    def make(cls, spec, values):
-        """Quantizes values by a shard_programs.Codes."""
-        sizes, device, kind = values.shape, values.device, shard_programs.get_dtype(spec)
+    def allocate(cls, spec, sizes, device):
+        """Memory for codes of a shard_programs.Codes."""
+        kind = shard_programs.get_dtype(spec)
         grid = [1 if each is None else -(-size // each) for size, each in zip(sizes, spec.forward)]
         inverse = torch.empty(grid, device=device)
         turned_factors = inverse.view(grid[::-1]) if 1 in grid else torch.empty(grid[::-1], device=device)
         made = cls(torch.empty(sizes, dtype=kind, device=device), torch.empty(sizes[::-1], dtype=kind, device=device),
                    inverse, turned_factors)
         made.target = Target(spec, "f32", False)
+        return made
+
+    @classmethod
+    def make(cls, spec, values):
+        """Quantizes values by a shard_programs.Codes."""
+        made = cls.allocate(spec, values.shape, values.device)
         made.fill(values)
         return made
 
@@ -67,7 +73,11 @@ class CodedContent(Content):
         return (self.codes.float() * inverse).to(dtype)
 
     def clone(self):
-        made = CodedContent(*(getattr(self, name).clone() for name in _TENSORS))
+        return self.map(torch.Tensor.clone)
+
+    def map(self, function):
+        """The same of other tensors. Factors in one line are the same memory both ways, as a step writes them once."""
+        made = CodedContent(*(function(getattr(self, name)) for name in _TENSORS))
         if 1 in made.factors.shape:
             made.turned_factors = made.factors.view(made.turned_factors.shape)
         made.target = self.target
@@ -119,6 +129,12 @@ class CodedWeight(GatheredWeight):
         content = self._content
         return _rebuild, ([getattr(content, name) for name in _TENSORS], content.target, self.dtype, self.requires_grad)
 
+    def __setitem__(self, index, value):
+        # PyTorch writes to a view, which here has no memory of the parameter.
+        values = self._content.dequantize(self.dtype)
+        values[index] = value
+        self.copy_(values)
+
     # What torch.compile asks for.
 
     def __getattr__(self, name):
@@ -163,7 +179,52 @@ class CodedWeight(GatheredWeight):
         for each in changed:
             if isinstance(each, cls):
                 each._content.fill(values[id(each)][1])
-        return own if own is not None and any(each is own for each in changed) else result
+        if own is not None and any(each is own for each in changed):
+            return own
+        # Graphs are traced with tensors of other classes, and have views of none of ours.
+        return _seal(func, result) if own is not None and type(own._content.codes) is torch.Tensor else result
+
+
+class CodedView(torch.Tensor):
+    """Values of a part of a CodedWeight, or in other sizes. What writes to them raises UnsupportedError, as the parameter
+    would not have it."""
+
+    @staticmethod
+    def __new__(cls, values):
+        made = torch.Tensor._make_subclass(cls, values)
+        made._values = values
+        return made
+
+    def __repr__(self):
+        return repr(self._values)
+
+    # What PyTorch asks of its own class only.
+
+    def tolist(self):
+        return self._values.tolist()
+
+    def numpy(self, **keywords):
+        return self._values.numpy(**keywords)
+
+    def __reduce_ex__(self, protocol):
+        return self._values.__reduce_ex__(protocol)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs=None):
+        kwargs = kwargs or {}
+        if any(isinstance(each, cls) for each in _list_changed(func, args, kwargs)):
+            raise UnsupportedError(f"expected changes of a parameter in FP8 as a whole, or by weight[index] = values, since its "
+                                   f"views are values of its codes and not its memory, but got {func} of a view")
+        args, kwargs = tree_map_only(cls, lambda each: each._values, (args, kwargs))
+        return _seal(func, func(*args, **kwargs))
+
+
+def _seal(func, result):
+    """What views of a parameter are where they would be of the same memory."""
+    alias = [each.alias_info for each in func._schema.returns]
+    if not any(each is not None and not each.is_write for each in alias):
+        return result
+    return tree_map_only(torch.Tensor, lambda each: CodedView(each) if type(each) is torch.Tensor else each, result)
 
 
 def is_coded(tensor):
@@ -201,10 +262,25 @@ def _convert(weight, dtype=None, device=None, **others):
     """On another device the same codes; of another type only the values."""
     if dtype is not None and dtype != weight.dtype:
         return weight._content.dequantize(dtype).to(device or weight.device)
-    made = weight._content.clone()
-    for name in _TENSORS if device is not None else ():
-        setattr(made, name, getattr(made, name).to(device))
-    return CodedWeight(made, weight.dtype)
+    content = weight._content
+    return CodedWeight(content.clone() if device is None else content.map(lambda each: each.to(device, copy=True)),
+                       weight.dtype)
+
+
+def move(weight, function):
+    """Makes a parameter what a function that torch.nn.Module._apply is given makes of numbers: of another type, on
+    another device, or both. Codes stay what they are."""
+    probe = function(torch.empty(0, dtype=weight.dtype, device=weight.device))
+    if (probe.dtype, probe.device) == (weight.dtype, weight.device):
+        return
+    content = weight.content
+    if probe.device != weight.device:
+        content = content.map(lambda each: torch.empty_like(each, device=probe.device) if each.is_meta
+                              else each.to(probe.device))
+    gradient, weight.grad = weight.grad, None
+    made = torch.nn.Parameter(CodedWeight(content, probe.dtype), weight.requires_grad)
+    torch.utils.swap_tensors(weight, made)
+    weight.grad = None if gradient is None else function(gradient)
 
 
 # ===----------------------------------------------------------------------===
@@ -264,20 +340,36 @@ def find_spec(recipe):
     return spec
 
 
-def encode(layer):
-    """Makes the weight of a Linear layer codes, if its sizes allow, and says whether they do."""
+def find_owners(model):
+    """Names of a model's parameters by their ids, of those that several modules share all."""
+    owners = {}
+    for place, module in model.named_modules():
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                owners.setdefault(id(parameter), []).append(f"{place}.{name}".removeprefix("."))
+    return owners
+
+
+def encode(layer, names):
+    """Makes the weight of a Linear layer codes, if its sizes allow, and no other module has it, of which `names` are all
+    names. Returns why it does not, or None."""
     spec = find_spec(layer.recipe)
     if is_coded(layer.weight) and layer.weight.content.target.codes == spec:
         layer.take_codes()
-        return True
+        return None
+    if len(names) > 1 and not is_coded(layer.weight):
+        # Another Parameter in one of its modules would untie it.
+        return f"the weight, which is no codes, since it is shared: {', '.join(names)}"
     decode(layer)
     weight = layer.weight
-    if type(weight.data) is not torch.Tensor or any(size % spec.multiple for size in weight.shape):
-        return False
+    if type(weight.data) is not torch.Tensor:
+        return "the weight, which is no codes, since it is no dense tensor"
+    if any(size % spec.multiple for size in weight.shape):
+        return f"the weight, which is no codes, since its sizes are no multiples of {spec.multiple}"
     content = CodedContent.make(spec, weight.detach())
     layer.weight = torch.nn.Parameter(CodedWeight(content, weight.dtype), weight.requires_grad)
     layer.take_codes()
-    return True
+    return None
 
 
 def decode(layer):
@@ -296,16 +388,26 @@ def save(layer, destination, prefix):
         destination[prefix + "weight"] = content.dequantize(layer.weight.dtype)
 
 
-def load(layer, state_dict, prefix):
+def load(layer, state_dict, prefix, assigns=False):
     """Takes codes from a state_dict, as those of `save`, whatever the layer has. What is left there is what PyTorch
-    loads, and what has been taken."""
+    loads, or assigns as the parameter, and what has been taken."""
     scales = state_dict.pop(prefix + SCALES, None)
     codes = state_dict.get(prefix + "weight")
     if scales is None or codes is None:
-        return {}
+        if codes is None or not assigns or not is_coded(layer.weight) or is_coded(codes) or (
+                codes.shape != layer.weight.shape):
+            return {}
+        content = CodedContent.make(layer.weight.content.target.codes, codes)
+        state_dict[prefix + "weight"] = CodedWeight(content, codes.dtype)
+        return {prefix + "weight": codes}
     taken = {prefix + SCALES: scales, prefix + "weight": codes}
     if is_coded(layer.weight) and codes.dtype == layer.weight.content.codes.dtype and (
             scales.shape == layer.weight.content.factors.shape):
+        if assigns:
+            content = CodedContent.allocate(layer.weight.content.target.codes, codes.shape, codes.device)
+            content.fill_codes(codes, scales)
+            state_dict[prefix + "weight"] = CodedWeight(content, layer.weight.dtype)
+            return taken
         with torch.no_grad():
             layer.weight.content.fill_codes(codes, scales)
             torch.autograd.graph.increment_version(layer.weight)

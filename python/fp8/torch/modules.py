@@ -18,7 +18,7 @@ from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
-from fp8.torch.coded_weights import decode, encode, find_spec, is_coded
+from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
 from fp8.torch.coded_weights import load as load_codes
 from fp8.torch.coded_weights import save as save_codes
 from fp8.torch.gathered import get_plain, is_gathered, is_parallel
@@ -57,6 +57,8 @@ class Linear(nn.Linear):
     saves_codes = False
     # Whether an optimizer writes codes of the weight, which may then be of f32 whatever x is.
     _holds = False
+    # What of the layer is not in FP8, and why.
+    notes = ()
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
                  recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
@@ -66,7 +68,7 @@ class Linear(nn.Linear):
     def _begin(self, recipe, target, cache_weights, only_faster, options, model=None, place=None):
         self.recipe = None if recipe is None else get_text(recipe)
         self._target, self._options = target, tuple(sorted(options.items()))
-        self._cache_weights, self._holds = cache_weights, False
+        self._cache_weights, self._holds, self.notes = cache_weights, False, ()
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
         self._units, self._steps = {}, True
@@ -109,7 +111,7 @@ class Linear(nn.Linear):
             if has_codes and weight.dtype != dtype and not is_coded(weight):
                 raise UnsupportedError(f"expected a MixedPrecisionPolicy with param_dtype={dtype}, since "
                                        f"weights are gathered as codes, but got torch.autocast")
-            x, weight = x.to(dtype), weight if holds else weight.to(dtype)
+            x, weight = x.to(dtype), weight if holds or is_coded(weight) else weight.to(dtype)
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
         if self._only_faster is not False and not has_codes and self._is_slower(x, recipe, weight.shape):
@@ -156,6 +158,12 @@ class Linear(nn.Linear):
                 if unit.held is not None:
                     unit.held.drop()
         return super().train(mode)
+
+    def _apply(self, fn, recurse=True):
+        weight = self._parameters.get("weight")
+        if is_coded(weight):
+            move(weight, fn)
+        return super()._apply(fn, recurse)
 
     def take_codes(self):
         """From now on programs take codes of the weight, as those that FSDP2 gathers."""
@@ -281,7 +289,7 @@ class Linear(nn.Linear):
     def _load_from_state_dict(self, state_dict, prefix, *args):
         own = {key: state_dict.pop(key) for key in list(state_dict) if key.startswith(prefix)
                and saved_states.parse_key(key[len(prefix):], "weight")}
-        taken = load_codes(self, state_dict, prefix)
+        taken = load_codes(self, state_dict, prefix, args[0].get("assign_to_params_buffers", False))
         super()._load_from_state_dict(state_dict, prefix, *args)
         loaded = set()
         for key, value in own.items():
@@ -379,7 +387,8 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
       FP8 costs most accuracy and saves least time;
     - cache_weights, only_faster: as `Linear` has them;
     - parameters: "fp8" makes the weights of `Linear` layers codes, and nothing else (docs/Torch.md): new Parameters,
-      for an optimizer that is made behind it; of recipes block and current, and sizes that these take;
+      for an optimizer that is made behind it; of recipes block and current, and sizes that these take, where no
+      other module has the same weight;
     - target, options: of fp8.compile.
 
     Layers are those of torch.nn.Linear, which become `Linear` ones, torch.nn.MultiheadAttention,
@@ -409,6 +418,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     linear = [module for module in chosen.values() if isinstance(module, nn.Linear)]
     times = speed.Model((module.out_features, module.in_features) for module in linear)
     places = {module: place for place, module in enumerate(linear)}
+    owners = find_owners(model)
     for module in {**chosen, **others}.values():
         module.__dict__.pop("_fp8_left", None)
         if type(module) in (nn.Linear, Linear):
@@ -416,7 +426,8 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
             module._begin(text, target, cache_weights, only_faster, options, times,
                           places[module])
             if parameters == "fp8":
-                encode(module)
+                reason = encode(module, owners.get(id(module.weight), ()))
+                module.notes = () if reason is None else (reason,)
             else:
                 decode(module)
         else:
@@ -433,7 +444,7 @@ def convert_from_fp8(model):
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
                          "_only_faster", "_slower", "_number", "_model", "_place", "_sums",
-                         "_amax_groups", "_parallel", "_part", "_holds"):
+                         "_amax_groups", "_parallel", "_part", "_holds", "notes"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)

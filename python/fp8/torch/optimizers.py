@@ -47,8 +47,10 @@ class _Fused:
 
     def write_codes(self):
         """Makes the codes those of weights that something else than a step has changed. Calls that see
-        a weight changed quantize it themselves: CUDA graphs that were captured before do not see it."""
+        a weight changed quantize it themselves: CUDA graphs that were captured before do not see it. Masters of weights
+        that are codes become what these are."""
         with torch.no_grad():
+            self._fp8_plan.remake_masters()
             self._fp8_plan.write_codes()
 
     def state_dict(self):
@@ -165,7 +167,8 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
             layer.take_codes()
     optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers, settings)
     optimizer._fp8_plan.forget()
-    optimizer.write_codes()
+    with torch.no_grad():
+        optimizer._fp8_plan.write_codes()
     return optimizer
 
 

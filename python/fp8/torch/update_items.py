@@ -19,7 +19,7 @@ class Item:
     """A parameter, as programs take it, and the codes that are written of it."""
 
     def __init__(self, parameter, layer, number, settings):
-        self.parameter, self.layer, self.held = parameter, layer, None
+        self.parameter, self.layer, self.held, self.dtype = parameter, layer, None, parameter.dtype
         # Without a gradient of its own, but with the memory and the version of the parameter.
         self.alias = parameter.content.codes if is_coded(parameter) else parameter.detach()
         columns = parameter.shape[-1] if parameter.ndim > 1 else parameter.numel()
@@ -36,6 +36,8 @@ class Item:
         self.number = torch.full((1, 1), float(number), device=self.alias.device)
         # The optimizer's tensors as matrices, by the names of arguments, and what its state has for them.
         self.states, self._kept = None, {}
+        # The parameter's version as the last step left it, whose master is in the state.
+        self._version = None
 
     @property
     def draws(self):
@@ -49,13 +51,29 @@ class Item:
     def is_of(self, parameter):
         """Whether it is that parameter, where it was."""
         alias = parameter.content.codes if is_coded(parameter) else parameter
-        return self.parameter is parameter and self.alias.shape == alias.shape and (
+        return self.parameter is parameter and self.dtype == parameter.dtype and self.alias.shape == alias.shape and (
             self.alias.data_ptr() == alias.data_ptr())
+
+    def forget(self):
+        """What is known of an optimizer's state, which is another one now, and whose master counts."""
+        self.states = self._version = None
+
+    def mark(self):
+        """Behind a step: what changes the parameter from now on is something else."""
+        self._version = self.parameter._version
+
+    def remake_master(self, state):
+        """Makes the master what the parameter is, in place of what it was before something else than a step changed it."""
+        if self.is_kept and moments.MASTER in state:
+            state[moments.MASTER].copy_(self.parameter.content.dequantize(torch.float32))
 
     def settle(self, state, names):
         """Makes moments of those names in an optimizer's state what programs take; others may move or replace them."""
         keys = [key for name in names for key in moments.list_names(name, self.has_codes)]
         keys += [moments.LOW] * (self.master == SPLIT) + [moments.MASTER] * self.is_kept
+        if self._version not in (None, self.parameter._version):
+            self.remake_master(state)
+            self.mark()
         if self.states is not None and set(keys) == set(self._kept) and all(
                 state.get(key) is value for key, value in self._kept.items()):
             return

@@ -81,7 +81,7 @@ class Plan:
     def forget(self):
         """What is known of states and groups, which are others now."""
         for item in self._items.values():
-            item.states = None
+            item.forget()
         self._factors = step_factors.Factors()
         for state in self._optimizer().state.values():
             _unshare_step(state)
@@ -197,6 +197,12 @@ class Plan:
         kind = "adamw" if group.get("decoupled_weight_decay", self._kind == "adamw") else "adam"
         return Rule(kind, tuple(options))
 
+    def remake_masters(self):
+        """Makes masters of weights that are codes what these are."""
+        for parameter, state in self._optimizer().state.items():
+            if is_coded(parameter):
+                self._get_item(parameter).remake_master(state)
+
     def write_codes(self):
         """Writes the codes of all weights as they are."""
         rule, items = Rule("none"), []
@@ -256,5 +262,6 @@ class Plan:
         for item, held in pairs:
             if rule.kind not in ("none", "momentum"):
                 torch.autograd.graph.increment_version(item.parameter)
+                item.mark()
             if held:
                 held.mark(item.parameter)
