@@ -13,9 +13,13 @@
 // Functions whose slots are relative to their caller's take, after the state,
 // the slot where theirs begin.
 //
+// Before that private functions get the group of those that call them: whose
+// amaxes ranks share must not depend on how a program was cut into functions.
+//
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Analysis/StateSlots.h"
+#include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -183,8 +187,63 @@ void AllocateStatePass::rewrite(func::FuncOp function, StateSlots &slots) {
             {scope, slots.getIndices(function), Value(), state}, slots);
 }
 
+static bool quantizes(func::FuncOp function, SymbolTable &symbols,
+                      llvm::SmallDenseSet<Operation *> &visited) {
+  if (!visited.insert(function).second)
+    return false;
+  return function
+      .walk([&](Operation *op) {
+        auto call = dyn_cast<func::CallOp>(op);
+        auto callee =
+            call ? symbols.lookup<func::FuncOp>(call.getCallee()) : nullptr;
+        return WalkResult(
+            failure(isa<QuantizeOp>(op) ||
+                    (callee && quantizes(callee, symbols, visited))));
+      })
+      .wasInterrupted();
+}
+
+/// Gives private functions without a group that of their callers, who have to
+/// agree where it matters.
+static LogicalResult inheritGroups(ModuleOp module) {
+  SymbolTable symbols(module);
+  SmallVector<std::pair<func::CallOp, func::FuncOp>> calls;
+  module.walk([&](func::CallOp call) {
+    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+    if (callee && callee.isPrivate() && !callee.isExternal() &&
+        !getAmaxGroup(callee))
+      calls.push_back({call, callee});
+  });
+  // A callee may call others.
+  bool isChanged;
+  do {
+    isChanged = false;
+    for (auto [call, callee] : calls) {
+      StringAttr group = getAmaxGroup(call);
+      if (!group || getAmaxGroup(callee))
+        continue;
+      callee->setAttr(kAmaxGroupAttrName, group);
+      isChanged = true;
+    }
+  } while (isChanged);
+  for (auto [call, callee] : calls) {
+    StringAttr group = getAmaxGroup(callee), other = getAmaxGroup(call);
+    llvm::SmallDenseSet<Operation *> visited;
+    if (group == other || !quantizes(callee, symbols, visited))
+      continue;
+    InFlightDiagnostic error = call.emitError("expected all callers of '")
+                               << callee.getName() << "' to have the same "
+                               << kAmaxGroupAttrName << ", but got ";
+    return other ? error << other << " and " << group
+                 : error << "none and " << group;
+  }
+  return success();
+}
+
 void AllocateStatePass::runOnOperation() {
   ModuleOp module = getOperation();
+  if (failed(inheritGroups(module)))
+    return signalPassFailure();
   StateSlots slots(cacheWeights);
   if (failed(slots.compute(module)))
     return signalPassFailure();

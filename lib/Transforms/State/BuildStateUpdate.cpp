@@ -57,11 +57,11 @@ static std::optional<SmallVector<int64_t>> getRecorded(func::FuncOp function) {
   return sorted;
 }
 
-/// The public functions with a state, which hosts call.
-static SmallVector<func::FuncOp> getCalled(ModuleOp module) {
+/// The functions that have a state.
+static SmallVector<func::FuncOp> getFunctions(ModuleOp module) {
   return llvm::filter_to_vector(
       module.getOps<func::FuncOp>(), [](func::FuncOp function) {
-        return function.isPublic() && !function.isExternal() &&
+        return !function.isExternal() &&
                llvm::any_of(function.getArgumentTypes(),
                             llvm::IsaPred<StateType>);
       });
@@ -80,7 +80,7 @@ static DictionaryAttr getUses(MLIRContext *context,
 }
 
 /// The group that shares the amaxes of a step, null without one: a step is of
-/// all functions, and so is the group.
+/// all functions, also those that others call, and so is the group.
 static FailureOr<StringAttr> getGroup(MutableArrayRef<func::FuncOp> functions) {
   StringAttr group;
   for (auto [index, function] : llvm::enumerate(functions)) {
@@ -123,11 +123,14 @@ void BuildStateUpdatePass::runOnOperation() {
   auto update = module->getAttrOfType<FlatSymbolRefAttr>(kStateUpdateAttrName);
   if (update && symbols.lookup(update.getValue()))
     return;
-  SmallVector<func::FuncOp> called = getCalled(module);
-  DictionaryAttr uses = getUses(&getContext(), called);
-  FailureOr<StringAttr> group = getGroup(called);
+  SmallVector<func::FuncOp> functions = getFunctions(module);
+  FailureOr<StringAttr> group = getGroup(functions);
   if (failed(group))
     return signalPassFailure();
+  // What hosts call.
+  auto called = llvm::filter_to_vector(
+      functions, [](func::FuncOp function) { return function.isPublic(); });
+  DictionaryAttr uses = getUses(&getContext(), called);
   auto b = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
   auto function = func::FuncOp::create(
       b, "fp8_update_state",
