@@ -57,3 +57,12 @@ llvm.func @fp8rt_context_free(!llvm.ptr)
 
 // Those that it does not call are nobody's concern.
 llvm.func @fp8rt_state_update(!llvm.ptr)
+
+// -----
+
+func.func @offset(%amaxes: memref<2xf32, strided<[1], offset: 3>>, %context: !llvm.ptr) {
+  // expected-error @+2 {{expected amaxes that lie together, but got 'memref<2xf32, strided<[1], offset: 3>>'}}
+  // expected-error @+1 {{failed to legalize}}
+  fp8.all_reduce_amax %amaxes group = "tp" : memref<2xf32, strided<[1], offset: 3>>
+  return
+}

@@ -153,8 +153,11 @@ struct ConvertAllReduce : ConvertOpToLLVMPattern<AllReduceAmaxOp> {
   matchAndRewrite(AllReduceAmaxOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = dyn_cast<MemRefType>(op.getAmax().getType());
-    if (!type || !type.getLayout().isIdentity())
-      return rewriter.notifyMatchFailure(op, "not contiguous");
+    if (!type)
+      return rewriter.notifyMatchFailure(op, "not in memory");
+    if (!type.getLayout().isIdentity())
+      return op.emitOpError("expected amaxes that lie together, but got ")
+             << type;
     Location loc = op.getLoc();
     MemRefDescriptor amaxes(adaptor.getAmax());
     RuntimeCalls calls(rewriter, op);

@@ -49,10 +49,14 @@ Value GroupNames::getAddress(ImplicitLocOpBuilder &b, StringAttr group) {
       b, LLVM::LLVMPointerType::get(b.getContext()), global.getSymName());
 }
 
-static void convert(AllReduceAmaxOp op, GroupNames &names) {
+static LogicalResult convert(AllReduceAmaxOp op, GroupNames &names) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value memref = op.getAmax();
   auto type = cast<MemRefType>(memref.getType());
+  // The runtime takes an address and a count.
+  if (!type.getLayout().isIdentity())
+    return op.emitOpError("expected amaxes that lie together, but got ")
+           << type;
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
   address = arith::IndexCastOp::create(b, b.getI64Type(), address);
   address = LLVM::IntToPtrOp::create(
@@ -70,6 +74,7 @@ static void convert(AllReduceAmaxOp op, GroupNames &names) {
                     names.getAddress(b, op.getGroupAttr()), address, count,
                     flags);
   op.erase();
+  return success();
 }
 
 LogicalResult fp8::convertCollectivesToRuntime(ModuleOp module) {
@@ -84,6 +89,7 @@ LogicalResult fp8::convertCollectivesToRuntime(ModuleOp module) {
     return failure();
   GroupNames names(module);
   for (AllReduceAmaxOp op : ops)
-    convert(op, names);
+    if (failed(convert(op, names)))
+      return failure();
   return success();
 }
