@@ -17,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -69,13 +70,26 @@ static Value findBase(Value value) {
   return value;
 }
 
+/// Whether bodies of `op` do nothing with memory but to read it.
+static bool onlyReadsInside(Operation *op) {
+  auto visit = [&](Operation *inner) {
+    if (inner == op || isMemoryEffectFree(inner) ||
+        inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        hasSingleEffect<MemoryEffects::Read>(inner))
+      return WalkResult::advance();
+    return WalkResult::interrupt();
+  };
+  return !op->walk(visit).wasInterrupted();
+}
+
 static Accesses findAccesses(Operation *op) {
   Accesses accesses;
   if (isMemoryEffectFree(op) || isa<memref::AllocOp>(op))
     return accesses;
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   auto launch = dyn_cast<LaunchOp>(op);
-  if (!linalgOp && !launch && !isa<memref::DeallocOp>(op)) {
+  if ((!linalgOp && !launch && !isa<memref::DeallocOp>(op)) ||
+      !onlyReadsInside(op)) {
     accesses.isKnown = false;
     return accesses;
   }
@@ -87,6 +101,11 @@ static Accesses findAccesses(Operation *op) {
                : linalgOp && linalgOp.isDpsInput(&operand);
     (isRead ? accesses.reads : accesses.writes).insert(findBase(operand.get()));
   }
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  for (Value value : captured)
+    if (isa<MemRefType>(value.getType()))
+      accesses.reads.insert(findBase(value));
   return accesses;
 }
 

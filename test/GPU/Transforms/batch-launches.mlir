@@ -52,6 +52,74 @@ module attributes {fp8_gpu.disjoint} {
     return
   }
 
+  // So does what the body of a loop nest loads.
+  // CHECK-LABEL: func.func @inside
+  // CHECK: fp8_gpu.launch @kernels::@double #
+  // CHECK: linalg.generic
+  // CHECK: fp8_gpu.launch @kernels::@double #
+  func.func @inside(%a: !m, %b: !m, %x: !m, %y: !m, %z: !s, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%z : !s) {
+    ^bb0(%out: f32):
+      %i = linalg.index 0 : index
+      %0 = memref.load %x[%i] : !m
+      linalg.yield %0 : f32
+    }
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : !m, !s) outs(%y : !m)
+    return
+  }
+
+  // Where it loads something else, nothing is in the way.
+  // CHECK-LABEL: func.func @inside_elsewhere
+  // CHECK: linalg.generic
+  // CHECK: fp8_gpu.launch @kernels::@double_x2 #
+  func.func @inside_elsewhere(%a: !m, %b: !m, %x: !m, %y: !m, %z: !s, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%z : !s) {
+    ^bb0(%out: f32):
+      %i = linalg.index 0 : index
+      %0 = memref.load %a[%i] : !m
+      linalg.yield %0 : f32
+    }
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : !m, !s) outs(%y : !m)
+    return
+  }
+
+  // Nobody looks at where one stores.
+  // CHECK-LABEL: func.func @inside_stores
+  // CHECK: fp8_gpu.launch @kernels::@double #
+  // CHECK: linalg.generic
+  // CHECK: fp8_gpu.launch @kernels::@double #
+  func.func @inside_stores(%a: !m, %b: !m, %x: !m, %y: !m, %z: !s, %s: !s) {
+    fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%x : !m)
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%z : !s) {
+    ^bb0(%out: f32):
+      %i = linalg.index 0 : index
+      memref.store %out, %b[%i] : !m
+      linalg.yield %out : f32
+    }
+    fp8_gpu.launch @kernels::@double #launch ins(%b, %s : !m, !s) outs(%y : !m)
+    return
+  }
+
+  // A fill stays behind what reads the memory before.
+  // CHECK-LABEL: func.func @fill_after_load
+  // CHECK: linalg.fill
+  // CHECK: memref.load
+  // CHECK: linalg.fill
+  func.func @fill_after_load(%f: !s, %g: !s, %z: !s) {
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%f : !s)
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%z : !s) {
+    ^bb0(%out: f32):
+      %i = linalg.index 0 : index
+      %0 = memref.load %g[%i] : !s
+      linalg.yield %0 : f32
+    }
+    linalg.fill ins(%zero : f32) outs(%g : !s)
+    return
+  }
+
   // CHECK-LABEL: func.func @other_sizes
   // CHECK-COUNT-2: fp8_gpu.launch @kernels::@double #
   func.func @other_sizes(%a: !m, %b: memref<256xf32>, %x: !m, %y: memref<256xf32>, %s: !s) {
