@@ -47,7 +47,7 @@ static Groups &getGroups() {
   return groups;
 }
 
-static fp8rt_status checkName(const char *name) {
+fp8rt_status detail::checkName(const char *name) {
   if (name && *name)
     return FP8RT_OK;
   return fail(FP8RT_ERROR_INVALID_ARGUMENT,
@@ -57,7 +57,7 @@ static fp8rt_status checkName(const char *name) {
 
 fp8rt_status detail::setGroup(const char *name,
                               std::shared_ptr<Reducer> reducer) {
-  if (fp8rt_status status = checkName(name))
+  if (fp8rt_status status = detail::checkName(name))
     return status;
   Groups &groups = getGroups();
   {
@@ -82,7 +82,7 @@ fp8rt_status fp8rt_group_all_reduce(const char *name, float *amaxes,
                                     int64_t count, int32_t device,
                                     fp8rt_stream stream) {
   return detail::guard([&]() -> fp8rt_status {
-    if (fp8rt_status status = checkName(name))
+    if (fp8rt_status status = detail::checkName(name))
       return status;
     if (count < 0 || (count > 0 && !amaxes))
       return fail(FP8RT_ERROR_INVALID_ARGUMENT,

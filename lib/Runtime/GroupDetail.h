@@ -23,6 +23,9 @@ public:
                               fp8rt_stream stream) const = 0;
 };
 
+/// FP8RT_ERROR_INVALID_ARGUMENT of what is not the name of a group.
+fp8rt_status checkName(const char *name);
+
 fp8rt_status setGroup(const char *name, std::shared_ptr<Reducer> reducer);
 
 /// Calls of this thread's look for the first scales of a state while one lives.

@@ -24,6 +24,15 @@ static std::unordered_map<std::string, nb::object> &getReducers() {
   return reducers;
 }
 
+/// The last line of what Python says is the error.
+static fp8rt_status fail(const std::string &name, std::string reason) {
+  while (!reason.empty() && reason.back() == '\n')
+    reason.pop_back();
+  reason = "cannot reduce over the group '" + name +
+           "': " + reason.substr(reason.rfind('\n') + 1);
+  return fp8rt_set_last_error(FP8RT_ERROR_CUDA, reason.c_str());
+}
+
 static fp8rt_status reduce(void *data, float *amaxes, int64_t count,
                            int32_t device, fp8rt_stream stream) {
   // The emulator's memory is the host's.
@@ -40,27 +49,34 @@ static fp8rt_status reduce(void *data, float *amaxes, int64_t count,
     function(reinterpret_cast<uintptr_t>(amaxes), count, device,
              reinterpret_cast<uintptr_t>(stream));
     return FP8RT_OK;
-  } catch (const std::exception &failure) {
-    // The last line of what Python says is the error.
+  } catch (const nb::python_error &failure) {
     std::string reason = failure.what();
-    while (!reason.empty() && reason.back() == '\n')
-      reason.pop_back();
-    reason = "cannot reduce over the group '" + name +
-             "': " + reason.substr(reason.rfind('\n') + 1);
-    return fp8rt_set_last_error(FP8RT_ERROR_CUDA, reason.c_str());
+    // Raised again where the program's call ends; to write the reason would
+    // swallow it.
+    if (failure.matches(PyExc_KeyboardInterrupt))
+      PyErr_SetInterrupt();
+    return fail(name, std::move(reason));
+  } catch (const std::exception &failure) {
+    return fail(name, failure.what());
   }
 }
 
 /// None removes it.
 static void setGroup(const std::string &name, nb::object reducer) {
-  if (reducer.is_none()) {
-    check(fp8rt_group_set(name.c_str(), nullptr, nullptr));
-    return;
+  void *function = nullptr, *data = nullptr;
+  if (!reducer.is_none()) {
+    auto &entry = *getReducers().try_emplace(name).first;
+    entry.second = std::move(reducer);
+    function = reinterpret_cast<void *>(reduce);
+    data = const_cast<void *>(static_cast<const void *>(&entry));
   }
-  auto &entry = *getReducers().try_emplace(name).first;
-  entry.second = std::move(reducer);
-  check(fp8rt_group_set(name.c_str(), reinterpret_cast<void *>(reduce),
-                        const_cast<void *>(static_cast<const void *>(&entry))));
+  fp8rt_status status;
+  {
+    // To destroy what was there may wait for a device.
+    nb::gil_scoped_release release;
+    status = fp8rt_group_set(name.c_str(), function, data);
+  }
+  check(status);
 }
 
 static nb::bytes createNcclId() {

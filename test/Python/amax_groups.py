@@ -3,6 +3,7 @@
 """Programs whose amaxes are those of all ranks of a group: what is called for it, what comes of it, and what fails."""
 
 import os
+import signal
 import sys
 import unittest
 from pathlib import Path
@@ -124,6 +125,14 @@ class Groups(unittest.TestCase):
             raise ValueError("a rank is gone")
         fp8.set_group("tp", fail)
         with self.assertRaisesRegex(fp8.DeviceError, "cannot reduce over the group 'tp': ValueError: a rank is gone"):
+            program(x, w)
+
+        def interrupt(amaxes):
+            raise KeyboardInterrupt
+        # Python sets no handler in a process that a shell has put behind others.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        fp8.set_group("tp", interrupt)
+        with self.assertRaises(KeyboardInterrupt):
             program(x, w)
         # Other calls go on.
         fp8.set_group("tp", self.reduce_to(0))

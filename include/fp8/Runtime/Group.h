@@ -40,7 +40,8 @@ typedef fp8rt_status (*fp8rt_reduce_function)(void *data, float *amaxes,
 
 /// Makes `reduce`, a fp8rt_reduce_function, what reduces over the group of that
 /// name, in place of what did; null removes it. Threads that run programs of
-/// the group may call it at the same time.
+/// the group may call it at the same time. `data` has to outlive all calls of
+/// programs that began before it was replaced.
 fp8rt_status fp8rt_group_set(const char *name, void *reduce, void *data);
 
 /// Reduces over a group, as programs do. Errors: FP8RT_ERROR_NOT_FOUND of a

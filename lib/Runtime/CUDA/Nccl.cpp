@@ -154,6 +154,9 @@ fp8rt_status fp8rt_group_create_nccl(const char *name, const char *id,
                                      int32_t size, int32_t rank,
                                      int32_t device) {
   return cuda::inContext(device, [&](const cuda::Driver &) -> fp8rt_status {
+    // Before the other ranks are waited for, who would have the group.
+    if (fp8rt_status status = detail::checkName(name))
+      return status;
     if (!id)
       return cuda::failNull("id");
     if (size < 1 || rank < 0 || rank >= size)

@@ -152,6 +152,9 @@ TEST_F(Groups, OfNcclThatFail) {
             FP8RT_ERROR_WRONG_DEVICE);
   EXPECT_EQ(fp8rt_group_create_nccl("rank 1", id, 1, 1, 0),
             FP8RT_ERROR_INVALID_ARGUMENT);
+  // Else it would wait for a rank that does not come.
+  EXPECT_EQ(fp8rt_group_create_nccl("", id, 2, 0, 0),
+            FP8RT_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(fp8rt_group_create_nccl("rank 1", nullptr, 1, 0, 0),
             FP8RT_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(fp8rt_group_set_nccl("rank 1", nullptr),
