@@ -162,7 +162,10 @@ fp8::compileProgram(ModuleOp module, const CompileOptions &options,
                     func::FuncOp entry) {
   if (StringRef(options.target).contains(','))
     return compileVariants(module, options, entry);
-  auto tuned = tuneKernels(module, options);
+  auto settled = settleTarget(options);
+  if (!settled)
+    return settled.takeError();
+  auto tuned = tuneKernels(module, std::move(*settled));
   if (!tuned)
     return tuned.takeError();
   return compileHost(module, *tuned, entry, /*emitLLVM=*/false);
@@ -219,7 +222,10 @@ std::optional<CodeKind> fp8::symbolizeCodeKind(StringRef name) {
 
 llvm::Expected<std::string> fp8::emitCode(ModuleOp module, CodeKind kind,
                                           const CompileOptions &given) {
-  auto tuned = tuneKernels(module, given);
+  auto settled = settleTarget(given);
+  if (!settled)
+    return settled.takeError();
+  auto tuned = tuneKernels(module, std::move(*settled));
   if (!tuned)
     return tuned.takeError();
   const CompileOptions &options = *tuned;

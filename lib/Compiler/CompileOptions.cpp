@@ -30,6 +30,16 @@ void fp8::setTarget(CompileOptions &options, StringRef target) {
   options.kernelFormat = "ptx";
 }
 
+llvm::Expected<CompileOptions> fp8::settleTarget(CompileOptions options) {
+  if (options.target != kPortableTarget)
+    return options;
+  if (options.kernelFormat == "cubin")
+    return llvm::createStringError(
+        "expected ptx as the kernel-format of portable, but got 'cubin'");
+  setTarget(options, kPortableTarget);
+  return options;
+}
+
 std::optional<StringRef> fp8::trySetOption(CompileOptions &options,
                                            StringRef key, StringRef value) {
   StringRef expected;
@@ -39,8 +49,6 @@ std::optional<StringRef> fp8::trySetOption(CompileOptions &options,
     expected = option->set(options, value);
   else
     return std::nullopt;
-  if (key == "target")
-    setTarget(options, value);
   if (key == "name" && makeIdentifier(value) != value)
     return "an identifier of C";
   return expected;

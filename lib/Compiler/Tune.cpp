@@ -86,11 +86,14 @@ static llvm::Error load(TuningTable &table, const std::string &path,
   return llvm::Error::success();
 }
 
+bool fp8::isTuned(const CompileOptions &options) {
+  return !options.tune.empty() && options.tune != "off" &&
+         options.tune != "false";
+}
+
 llvm::Expected<CompileOptions> fp8::tuneKernels(ModuleOp module,
                                                 CompileOptions options) {
-  bool isOff =
-      options.tune.empty() || options.tune == "off" || options.tune == "false";
-  if (isOff || !lookupArchitecture(options.target))
+  if (!isTuned(options) || !lookupArchitecture(options.target))
     return options;
   if (!options.kernelTable.empty())
     return llvm::createStringError(

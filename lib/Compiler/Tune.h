@@ -13,6 +13,9 @@
 
 namespace mlir::fp8 {
 
+/// Whether kernels are to be measured.
+bool isTuned(const CompileOptions &options);
+
 /// With `options.tune`, for a GPU: measures the best few configs of each kernel
 /// that the table lacks, keeps the fastest there, and names the table as that
 /// of `kernel-table`. `module` stays as it is. Remarks say what was measured.

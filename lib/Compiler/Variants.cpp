@@ -39,8 +39,11 @@ static llvm::Error checkOptions(ArrayRef<StringRef> targets,
                                    " and " + kPortableTarget + ", but got '" +
                                    target + "' in it");
   }
+  // What is measured is this machine's GPU, which is one of them.
+  std::string tune = isTuned(options) ? options.tune : "";
   for (auto [name, value] :
        {std::pair<StringRef, const std::string &>{"machine", options.machine},
+        {"tune", tune},
         {"fusion-report", options.fusionReport},
         {"kernel-table", options.kernelTable}})
     if (!value.empty())
@@ -79,16 +82,22 @@ static llvm::Expected<CompiledProgram> compileVariant(ModuleOp module,
 static llvm::Error checkAlike(const ProgramInterface &program,
                               const ProgramInterface &first) {
   bool isAlike = program.stateManifest == first.stateManifest &&
-                 program.stateUpdate.empty() == first.stateUpdate.empty() &&
-                 program.statsSlots == first.statsSlots;
+                 program.stateUpdate.empty() == first.stateUpdate.empty();
   for (auto [function, other] :
        llvm::zip_equal(program.functions, first.functions))
     isAlike &= function.numArguments == other.numArguments;
-  if (isAlike)
-    return llvm::Error::success();
-  return llvm::createStringError(
-      "expected the same scaling state on all targets, but that of " +
-      program.target + " is not that of " + first.target);
+  if (!isAlike)
+    return llvm::createStringError(
+        "expected the same scaling state on all targets, but that of " +
+        program.target + " is not that of " + first.target);
+  // Some formats have kernels on some targets only.
+  if (program.statsSlots != first.statsSlots)
+    return llvm::createStringError(
+        "expected the same tensors with statistics on all targets, but those "
+        "of " +
+        program.target + " are not those of " + first.target +
+        ": compile with 'stats' for one target");
+  return llvm::Error::success();
 }
 
 /// The object whose functions choose.

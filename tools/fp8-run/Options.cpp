@@ -129,5 +129,9 @@ llvm::Expected<RunOptions> mlir::fp8::parseOptions(int argc, char **argv) {
         "expected --steps to be a multiple of --microbatches=" +
         llvm::Twine(options.steps.microbatches) + ", but got " +
         llvm::Twine(steps));
+  auto settled = settleTarget(options.pipeline);
+  if (!settled)
+    return settled.takeError();
+  options.pipeline = std::move(*settled);
   return options;
 }

@@ -202,6 +202,17 @@ static llvm::Expected<Outputs> execute(Program &program,
 // Programs in MLIR
 //===----------------------------------------------------------------------===//
 
+/// Only one GPU's way to accumulate can be that of the reference.
+static llvm::Error checkComparison(const RunOptions &options) {
+  const CompileOptions &pipeline = options.pipeline;
+  bool isOfGPU = pipeline.accumulate == "tensor-core" || pipeline.invariant;
+  if (options.compare.empty() || !isOfGPU || !pipeline.accumulationOf.empty() ||
+      !StringRef(pipeline.target).contains(','))
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "expected --accumulation-of=TARGET, or one target, with --compare");
+}
+
 /// The same program for the target to compare with, whose results are not
 /// wanted for themselves.
 static RunOptions getReferenceOptions(const RunOptions &options) {
@@ -273,6 +284,8 @@ static llvm::Error compare(const Outputs &outputs, const Outputs &reference,
 }
 
 static llvm::Error runSource(ModuleOp module, const RunOptions &options) {
+  if (llvm::Error error = checkComparison(options))
+    return error;
   FailureOr<func::FuncOp> entry = findEntry(module, options.entry);
   if (failed(entry))
     return makeReportedError();

@@ -116,6 +116,10 @@ llvm::Expected<TuneOptions> mlir::fp8::parseOptions(int argc, char **argv) {
   for (const Arg *arg : args)
     if (llvm::Error error = parseValue(*arg, options))
       return error;
+  auto settled = settleTarget(options.pipeline);
+  if (!settled)
+    return settled.takeError();
+  options.pipeline = std::move(*settled);
   if (llvm::Error error = checkUse(args, options))
     return error;
   if (options.shapes.extents.empty()) {

@@ -51,6 +51,9 @@ inline constexpr StringLiteral kPortableTarget = "portable";
 /// Sets the target, whatever stands for it.
 void setTarget(CompileOptions &options, StringRef target);
 
+/// The options with what their target stands for, once all are set.
+llvm::Expected<CompileOptions> settleTarget(CompileOptions options);
+
 /// Sets the option called `key`, one of getPipelineOptions() or
 /// getCompileOptions(). Null if it is neither; else what its value should have
 /// been, empty if it is that.
