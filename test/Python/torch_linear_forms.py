@@ -169,6 +169,13 @@ class LinearForms(unittest.TestCase):
         self.assertIs(type(model[1]), Spelled)
         self.assertTrue(torch.equal(model(x), self.make()(x)))
 
+    def test_parts_of_attention(self):
+        """They are the attention's, which multiplies with their weights itself."""
+        model = nn.Sequential(nn.MultiheadAttention(64, 2), nn.Linear(64, 64))
+        fp8.torch.convert_to_fp8_training(model, "current", target="cpu", first_last_bf16=0)
+        self.assertIs(type(model[0].out_proj).forward, nn.Linear.forward)
+        self.assertEqual(sorted(modules.get_layers(model)), ["0.in_proj_weight", "0.out_proj", "1"])
+
     def test_inference(self):
         model = self.make()
         model[4] = Scaled(32, 16).bfloat16()

@@ -34,8 +34,10 @@ def is_conv1d(module):
 
 
 def _is_linear(module):
-    """Whether it is of a subclass of nn.Linear that computes the same."""
-    return computes_linear(module, get_class(module))
+    """Whether it is of a subclass of nn.Linear that computes the same. PyTorch's own is a part of
+    MultiheadAttention, which does not call it."""
+    cls = get_class(module)
+    return not cls.__module__.startswith("torch.nn.") and computes_linear(module, cls)
 
 
 def is_layer(module):

@@ -28,6 +28,8 @@ import tempfile
 
 # What the examples of the operations take from their surroundings.
 OPERANDS = {
+    "all_reduce_amax": "%amax: tensor<1x1xf32>",
+    "all_reduce_state": "%state: !fp8.state",
     "amax": "%x: tensor<32x768xbf16>",
     "assemble": "%payload: tensor<32x768xf8E4M3FN>, %scale_inv: tensor<32x6xf32>",
     "attention": "%q: tensor<2x4096x32x128xbf16>, %k: tensor<2x4096x8x128xbf16>, "
