@@ -100,6 +100,8 @@ class Linear(nn.Linear):
         if is_parallel(self.weight):
             from fp8.torch import tensor_parallel
             return tensor_parallel.forward(self, x, recipe)
+        if torch.compiler.is_compiling() and is_gathered(self.weight):
+            return self.compute_apart(x, self.weight, self.bias, recipe)
         return self.compute(x, self.weight, self.bias, recipe)
 
     def compute(self, x, weight, bias, recipe):
@@ -132,6 +134,9 @@ class Linear(nn.Linear):
         else:
             y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
         return y if x.ndim == 2 else y.reshape(*x.shape[:-1], outputs)
+
+    # Programs take gathered codes as they are, where a graph would have their values: no graph has this.
+    compute_apart = torch.compiler.disable(compute)
 
     def _make_unit(self, recipe, saved):
         if self._amax_groups and recipe == self.recipe:
