@@ -100,7 +100,7 @@ class Linear(nn.Linear):
         if is_parallel(self.weight):
             from fp8.torch import tensor_parallel
             return tensor_parallel.forward(self, x, recipe)
-        if torch.compiler.is_compiling() and is_gathered(self.weight):
+        if torch.compiler.is_compiling() and is_gathered(self.weight) and not is_coded(self.weight):
             return self.compute_apart(x, self.weight, self.bias, recipe)
         return self.compute(x, self.weight, self.bias, recipe)
 
