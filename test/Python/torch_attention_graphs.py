@@ -24,6 +24,12 @@ def make(*sizes, seed=0, dtype=torch.float32):
     return torch.randn(*sizes, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
+def make_window():
+    number = torch.arange(16)
+    distance = number[:, None] - number
+    return ((distance >= 0) & (distance <= 3))[None, None]
+
+
 class Block(nn.Module):
     def __init__(self, width=64, heads=4, heads_of_k=2):
         super().__init__()
@@ -101,6 +107,33 @@ class Graphs(unittest.TestCase):
         with self.assertRaisesRegex(fp8.ArgumentError, "expected attention to be one of torch, fp8, auto, or an Attention, "
                                                        "but got 'cudnn'"):
             fp8.torch.Backend(attention="cudnn")
+
+    def test_what_is_slow(self):
+        """Without a word of attention, in graphs with products in FP8."""
+        window = "4 heads over 2 of 16 columns, window (3, 0) in f32"
+        whole = "4 heads over 2 of 16 columns, causal in f32"
+        for has_window, in_memory, least, taken in (
+                (True, False, 16, (window,)), (True, True, 17, ()), (False, True, 256, (whole,)), (False, True, 257, ()),
+                (False, False, 16, ())):
+            with self.subTest(has_window=has_window, in_memory=in_memory, least=least):
+                torch._dynamo.reset()
+                model, x = Block(), make(2, 16, 64)
+                compiled, backend = self.compile(lambda x: model(x, make_window() if has_window else None),
+                                                 fp8.Float8CurrentScaling(), attention=None)
+                with mock.patch.multiple(attention_graphs, has_kernels=lambda device: True, _LEAST=least,
+                                         _LEAST_SCORES=least, _is_in_memory=lambda bound: in_memory):
+                    found = compiled(x)
+                self.check(found, model(x, make_window() if has_window else None), 0.2)
+                self.assertEqual(backend._usual.taken, taken)
+                self.assertFalse([line for line in backend.left if "attention is Inductor's" in line])
+
+    def test_one_head_of_keys(self):
+        """Which PyTorch broadcasts without being told that heads share it."""
+        q, k = make(2, 4, 6, 16), make(2, 1, 6, 16, seed=1)
+        attend = lambda q, k: F.scaled_dot_product_attention(q, k, k, is_causal=True)
+        compiled, backend = self.compile(attend)
+        self.check(compiled(q, k), attend(q, k))
+        self.assertEqual(backend.attention.taken, ("4 heads over 1 of 16 columns, causal in f32",))
 
     def test_any_number_of_positions(self):
         model = Block()

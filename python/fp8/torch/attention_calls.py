@@ -189,7 +189,7 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     if is_causal and attn_mask is not None:
         return None
     if not enable_gqa and isinstance(query, torch.Tensor) and isinstance(key, torch.Tensor) and (
-            query.dim() != key.dim() or query.dim() == 4 and query.shape[1] != key.shape[1]):
+            query.dim() != key.dim() or query.dim() == 4 and key.shape[1] not in (1, query.shape[1])):
         return None
     tensors = [query, key, value]
     kind = query.device.type if isinstance(query, torch.Tensor) else ""

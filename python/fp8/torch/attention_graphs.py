@@ -5,6 +5,7 @@ import operator
 
 import torch
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend
 
 from fp8.errors import ArgumentError
 from fp8.torch import attention_calls, attention_masks
@@ -20,11 +21,13 @@ _VARIANTS = {_aten._scaled_dot_product_flash_attention.default, _aten._scaled_do
              _aten._scaled_dot_product_cudnn_attention.default,
              _aten._scaled_dot_product_flash_attention_for_cpu.default,
              _aten._scaled_dot_product_fused_attention_overrideable.default}
-# What a Backend takes of graphs of quantized layers if nothing is said.
-DECODING = "decoding"
+# What a Backend takes if nothing is said: of graphs of quantized layers, and of those with products in FP8.
+DECODING, SLOW = "decoding", "slow"
 # Kernels of so many queries and keys have been measured, and are no slower than cuDNN's in 16 bits
 # (benchmarks/results/attention.txt).
 _LEAST = 2048
+# Fewer scores than these, of a head, are not worth a call.
+_LEAST_SCORES = 1 << 16
 
 
 def make(choice, recipe):
@@ -86,6 +89,35 @@ def _find_slower(settings, query, key):
     return None
 
 
+def _is_in_memory(bound):
+    """Whether PyTorch computes a call as products in f32, with scores in memory, for none of its kernels takes it; not
+    where its user wants no other."""
+    kernels = torch.backends.cuda
+    if not (kernels.flash_sdp_enabled() or kernels.mem_efficient_sdp_enabled() or kernels.cudnn_sdp_enabled()):
+        return False
+    names = "query", "key", "value", "attn_mask", "dropout_p", "is_causal"
+    try:
+        choice = torch._fused_sdp_choice(*(bound[name] for name in names if name in bound), scale=bound.get("scale"),
+                                         enable_gqa=bound.get("enable_gqa", False))
+    except (RuntimeError, NotImplementedError, TypeError):
+        return False  # A build of PyTorch without such a device.
+    return choice == SDPBackend.MATH.value
+
+
+def _find_fast(settings, ours, theirs):
+    """Why PyTorch is not slow with a call, which it has as `theirs`, or None. Its kernels read all scores of a mask, those
+    outside of a window, too."""
+    query, key = ours["query"], ours["key"]
+    if "window" in ours:
+        return _find_slower(settings, query, key)
+    if not has_kernels(query.device):
+        return "a CPU has no kernel of attention"
+    scores = query.shape[2] * key.shape[2]
+    if not isinstance(scores, int) or scores < _LEAST_SCORES:
+        return "few scores, or any number"
+    return None if _is_in_memory(theirs) else "PyTorch has a kernel of it"
+
+
 def _find_slower_decoding(settings, query, key, value, mask):
     """The same where one query sees what a mask says of a cache. PyTorch's reads all that the cache has room for, and each
     head's keys for itself (benchmarks/results/generation.txt)."""
@@ -95,9 +127,13 @@ def _find_slower_decoding(settings, query, key, value, mask):
     return None if is_decoding else "more queries than one, or no mask of what one sees"
 
 
-def _find_reason(node, bound, settings, choice):
-    """Why a call is left to PyTorch, or None."""
-    values = {name: _get_value(value) for name, value in bound.items()}
+def _get_values(bound):
+    return {name: _get_value(value) for name, value in bound.items()}
+
+
+def _find_reason(node, bound, plain, settings, choice):
+    """Why a call is left to PyTorch, or None; there it has the arguments `plain`."""
+    values = _get_values(bound)
     names = "query", "key", "value"
     if not all(isinstance(values.get(name), torch.Tensor) for name in names):
         return "operands that are not known"
@@ -111,6 +147,8 @@ def _find_reason(node, bound, settings, choice):
                                          values.get("scale"))
     if reason is None and choice == DECODING:
         return _find_slower_decoding(settings, *(values[name] for name in names), values.get("attn_mask"))
+    if reason is None and choice == SLOW:
+        return _find_fast(settings, values, _get_values(plain))
     return reason or (_find_slower(settings, values["query"], values["key"]) if choice == "auto" else None)
 
 
@@ -200,7 +238,8 @@ def replace(module, settings, choice):
     """Puts calls of ours in the place of PyTorch's into a graph of Dynamo, and causal masks that the graph makes itself in
     the words of PyTorch's function, whose kernels then compute half. Returns reasons for those that stay; with "auto"
     where ours is expected to be slower. With DECODING only calls with one query and a mask are ours, all else stays as it
-    is, and needs no reason. Without settings all calls stay."""
+    is; with SLOW those that PyTorch has no kernel of, or none that skips what a window hides. Neither needs a reason.
+    Without settings all calls stay."""
     reasons, graph = [], attention_masks.Graph(module)
     for node in list(module.graph.nodes):
         if _get_target(node) not in {_FUNCTION, _aten.scaled_dot_product_attention.default, *_VARIANTS}:
@@ -209,7 +248,7 @@ def replace(module, settings, choice):
         band = _find_band(graph, bound)
         plain = _drop_mask(bound, band)
         ours = _share_heads(graph, node, _give_window(plain, band))
-        reason = _find_reason(node, ours, settings, choice) if settings else None
+        reason = _find_reason(node, ours, plain, settings, choice) if settings else None
         if settings and reason is None:
             _take(module, node, ours, settings)
             continue
@@ -217,7 +256,7 @@ def replace(module, settings, choice):
             continue
         if plain is not bound and not _is_variant(node):
             _rewrite(node, plain)
-        if settings:
+        if settings and choice != SLOW:
             attention_calls.note(settings.number, "{}", reason)
             reasons.append(reason)
     module.graph.lint()

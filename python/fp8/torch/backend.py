@@ -104,9 +104,10 @@ class Backend:
     - attention: what computes calls of torch.nn.functional.scaled_dot_product_attention, forward and
       backward: "torch", Inductor as without us; "fp8", our kernel where there is one; "auto", that
       where it is expected to be no slower; or an Attention, with a format. None is "torch", but with
-      a recipe that has `fp8_dpa` "fp8" in E4M3, and in graphs of layers of quantize_for_inference
-      our kernel on a GPU where one query sees what a mask of bool says, as in decoding with a
-      static cache;
+      a recipe that has `fp8_dpa` "fp8" in E4M3; our kernel on a GPU, in graphs of layers of
+      quantize_for_inference, where one query sees what a mask of bool says, as in decoding with a
+      static cache, and in graphs with products in FP8 for sliding windows and for calls that
+      PyTorch has no kernel of;
     - options: of fp8.compile.
 
     Layers of quantize_for_inference become parts of their own with what is between them, `fused`
@@ -130,7 +131,8 @@ class Backend:
         if rest not in ("inductor", "eager"):
             raise ArgumentError(f"expected rest to be 'inductor' or 'eager', but got {rest!r}")
         self.attention, self._attention_choice = attention_graphs.make(attention, recipe)
-        self._decoding = attention_graphs.Attention() if attention is None and self.attention is None else None
+        # That of calls which nothing was said about.
+        self._usual = attention_graphs.Attention() if attention is None and self.attention is None else None
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
         self.fused = []
         self._config = {**_get_mode_options(mode), **inductor} or None
@@ -143,8 +145,10 @@ class Backend:
         number, self._graphs = self._graphs, self._graphs + 1
         # A graph that stays Inductor's stays it to the bit.
         expects_fp8 = self._expects_fp8(module)
-        if self._decoding is not None and fused_linears.has_layers(module.graph):
-            attention_graphs.replace(module, self._decoding, attention_graphs.DECODING)
+        if self._usual is not None and fused_linears.has_layers(module.graph):
+            attention_graphs.replace(module, self._usual, attention_graphs.DECODING)
+        elif self._usual is not None and expects_fp8:
+            attention_graphs.replace(module, self._usual, attention_graphs.SLOW)
         elif self.attention is not None or expects_fp8:
             reasons = attention_graphs.replace(module, self.attention, self._attention_choice)
             self.left += [f"graph{number}: attention is Inductor's: {reason}" for reason in reasons]
@@ -248,7 +252,7 @@ class Backend:
         print(explain_remarks(self.remarks))
         for reason, count in self.breaks.items():
             print(f"{count} graph break{'s' * (count > 1)}: {reason.strip().splitlines()[0]}")
-        for text in (self.attention or self._decoding).taken if self.attention or self._decoding else ():
+        for text in (self.attention or self._usual).taken if self.attention or self._usual else ():
             print(f"attention of {text}: fp8.attention")
         for line in dict.fromkeys(self.left):
             print(line)
