@@ -27,7 +27,9 @@ def _interpret(module, inputs, **others):
     module.recompile()
 
     def call(arguments):
-        return module.forward(arguments)
+        # Inductor's results are no views, either: autograd has views of several results of a graph changed by nobody.
+        return tuple(value.data if isinstance(value, torch.Tensor) and value._is_view() else value
+                     for value in module.forward(arguments))
 
     call._boxed_call = True
     return call
