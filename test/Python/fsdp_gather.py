@@ -154,21 +154,54 @@ class Gather(unittest.TestCase):
                     self.assertLess(part, 0.52)
 
     def test_one_rank(self):
-        """Nothing is gathered, codes are what a rank has, and gradients are reduced where they are."""
+        """Nothing is gathered, codes are what a rank has, and gradients are what the backward left."""
         def run():
-            places, allocate = [], one_rank._InPlace.allocate
+            found = {recipe: compare(recipe)[0] for recipe in RECIPES}
+            kept, left = one_rank._Content.keep, []
 
-            def record(comm, *arguments, **options):
-                made = allocate(comm, *arguments, **options)
-                places.append(made.data_ptr())
-                return made
-            with mock.patch.object(one_rank._InPlace, "allocate", record):
-                found = {recipe: compare(recipe)[0] for recipe in RECIPES}
-            return found, places
-        (found, places), = ranks.run(1, run)
+            def record(content, gradients):
+                left.append({each.data_ptr() for each in gradients})
+                return kept(content, gradients)
+            model, places = make_model("block", True), []
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            with mock.patch.object(one_rank._Content, "keep", record):
+                for _ in range(2):
+                    model(torch.ones(PART, WIDTH)).sum().backward()
+                    places.append({value.grad.to_local().data_ptr() for value in model.parameters()})
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    fp8.torch.precompute_scales(model)
+            return found, places[1] == set().union(*left) and len(left) == 2
+        (found, is_same), = ranks.run(1, run)
         self.assertEqual([recipe for recipe, is_same in found.items() if not is_same], [])
-        self.assertTrue(places)
-        self.assertEqual(places[::2], places[1::2])
+        self.assertTrue(is_same)
+
+    def test_one_rank_in_other_ways(self):
+        """Gradients that are added up, of another dtype, divided, or seen by hooks are those of FSDP2 alone."""
+        def run(way, is_ours):
+            policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32 if way == "dtype" else None)
+            model = make_model("block", True, mp_policy=policy)
+            sums, factor = [], 2.0 if way == "divided" else None
+            if factor:
+                for block in (*model, model):
+                    block.set_gradient_divide_factor(factor)
+            if is_ours:
+                fp8.torch.precompute_scales(model)
+            if way == "hooks":
+                for value in model.parameters():
+                    value.register_post_accumulate_grad_hook(lambda value: sums.append(value.grad.to_local().sum()))
+            x = torch.randn(2, PART, WIDTH, generator=torch.Generator().manual_seed(1))
+            for part in x:
+                if way == "not yet":
+                    model.set_requires_gradient_sync(part is not x[0])
+                model(part).square().mean().backward()
+            return [*sums, *(value.grad.to_local() for value in model.parameters())]
+        for found in ranks.run(1, lambda: {way: [run(way, is_ours) for is_ours in (False, True)] for way in (
+                "added", "not yet", "dtype", "divided", "hooks")}):
+            for way, (values, others) in found.items():
+                with self.subTest(way=way):
+                    self.assertEqual([value.dtype for value in values], [value.dtype for value in others])
+                    self.assertTrue(all(map(torch.equal, values, others)))
 
     def test_codes_are_those_of_one_process(self):
         """Weights have zeros, a NaN and magnitudes that differ."""
@@ -186,7 +219,7 @@ class Gather(unittest.TestCase):
             values = {**layer.weight._content.get_values("forward"), **layer.weight._content.get_values("backward")}
             return {name: value.flatten().view(torch.uint8) for name, value in values.items()}
 
-        found = ranks.run(2, lambda: {recipe: gather(recipe) for recipe in RECIPES})
+        found = [each for world in (1, 2) for each in ranks.run(world, lambda: {recipe: gather(recipe) for recipe in RECIPES})]
         for recipe in RECIPES:
             program = linear_programs.get_programs(recipe, "cpu").get(linear_programs.Shape(
                 PART, WIDTH, WIDTH, torch.float32, True, True), "cpu")
@@ -228,6 +261,35 @@ class Gather(unittest.TestCase):
                 with self.subTest(recipe=recipe):
                     self.assertEqual(set(places) - {0}, set())
                     self.assertEqual(counts, [4, 4 if recipe == "rowwise" else 2, 0, 4 if recipe == "rowwise" else 2])
+
+    def test_tied_weights(self):
+        """A weight that an embedding has, too, stays one, and is gathered as it is."""
+        def make(gathers):
+            torch.manual_seed(0)
+            model = nn.Sequential(nn.Embedding(WIDTH, WIDTH), Residual(WIDTH), nn.Linear(WIDTH, WIDTH, bias=False))
+            model[2].weight = model[0].weight
+            fp8.torch.convert_to_fp8_training(model, "current", first_last_bf16=0, target="cpu")
+            if gathers:
+                self.assertEqual(fp8.torch.gather_in_fp8(model), {"2": "it shares its weight with 0.weight"})
+                self.assertIs(model[2].weight, model[0].weight)
+            fully_shard(model[1])
+            return fully_shard(model)
+
+        def run(gathers):
+            model, losses = make(gathers), []
+            optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+            for step in range(STEPS):
+                ids = torch.arange(PART) + PART * (2 * step + dist.get_rank())
+                loss = nn.functional.cross_entropy(model(ids), ids.roll(1))
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                fp8.torch.precompute_scales(model)
+                losses.append(loss.item())
+            return losses, [value.full_tensor().detach() for value in model.parameters()]
+        for (losses, values), (others, other_values) in ranks.run(2, lambda: [run(gathers) for gathers in (False, True)]):
+            self.assertEqual(losses, others)
+            self.assertTrue(all(map(torch.equal, values, other_values)))
 
     def test_state_dicts_have_plain_tensors(self):
         def run():

@@ -17,12 +17,17 @@ class Content:
 
     def __init__(self, dtype, target="auto"):
         self.dtype, self.target, self.codes, self.inverses = dtype, target, {}, {}
-        self.fetch = self.is_shared = None
+        self.fetch = self.is_shared = self.whole = None
 
     def fill(self, direction, codes, inverse, is_shared, fetch):
         """What was gathered last; what else there was is of other values, or freed."""
         self.codes, self.inverses = {direction: codes}, {direction: inverse}
-        self.is_shared, self.fetch = is_shared, fetch
+        self.is_shared, self.fetch, self.whole = is_shared, fetch, None
+
+    def fill_whole(self, whole):
+        """The same of a shard_programs.Whole."""
+        self.fill(FORWARD, whole.codes, whole.inverse, True, None)
+        self.whole = whole
 
     def get(self, direction):
         """(codes, inverses) of a direction."""
@@ -36,6 +41,8 @@ class Content:
         codes, inverse = self.get(direction)
         if direction == FORWARD:
             return {"weight.codes": codes, "weight.scale_inv": inverse}
+        if self.whole is not None:
+            return {"weight.codes_1": self.whole.turned, "weight.scale_inv_1": self.whole.turned_inverse}
         # The other way round in memory: that is no other value, as their scales are of columns.
         turned = shard_programs.turn(codes, self.target)
         return {"weight.codes_1": turned, "weight.scale_inv_1": inverse.t().contiguous()}

@@ -56,6 +56,13 @@ def get_dtype(codes):
     return _DTYPES[codes.format]
 
 
+def _find_rule(codes, block, element):
+    if block != (128, 128) or element == "f32":
+        return codes.rule
+    largest = torch.finfo({text: dtype for dtype, text in ELEMENTS.items()}[element]).max
+    return codes.rule + (("overflow", f"{largest:.9e}"),)
+
+
 @functools.lru_cache(maxsize=None)
 def _compile(codes, block, inputs, element, target):
     """Functions of any number of rows: `measure(x) -> amax`, `scale(amax) -> (scale, inverse)`, and
@@ -65,11 +72,7 @@ def _compile(codes, block, inputs, element, target):
     kind, source = f"tensor<{grid}xf32>", f"tensor<?x{inputs}x{element}>"
     result, written = f"tensor<?x{inputs}x{_NAMES[codes.format]}>", write_block(block)
     scaled = f"!fp8.scaled<?x{inputs}x{_NAMES[codes.format]}, block = {written}, scale = f32>"
-    rule = codes.rule
-    if block == (128, 128):
-        largest = torch.finfo({text: dtype for dtype, text in ELEMENTS.items()}[element]).max
-        rule += () if element == "f32" else (("overflow", f"{largest:.9e}"),)
-    nan, rule = casts.write_rule(rule)
+    nan, rule = casts.write_rule(_find_rule(codes, block, element))
     text = f"""
 func.func @measure(%x: {source} {{fp8.name = "x"}}) -> {kind} {{
   %amax = fp8.amax %x block = {written}{nan} : {source}
@@ -97,10 +100,12 @@ class Shard:
         self.target = target
 
     def _get_program(self, block):
-        target = self.target
-        if target == "auto":
-            target = "auto" if self.data.is_cuda else "cpu"
+        target = _find_target(self.data, self.target)
         return _compile(self.codes, block, self.data.shape[1], ELEMENTS[self.data.dtype], target)
+
+    def find_function(self, block, name):
+        """A Function of all rows, where no block of them is another rank's."""
+        return self._get_program(block).functions[name]
 
     def _divide(self, block):
         """Rows of `data` as (begin, end, first row of the grid): a block that begins with another
@@ -150,6 +155,49 @@ class Shard:
         return self._get_program(block).quantize(self.data[begin:end], *parts)
 
 
+# Codes of a whole weight both ways, [outputs, inputs] and [inputs, outputs] in memory, with the inverses of their scales, and
+# its amax where scales were given.
+Whole = namedtuple("Whole", "codes inverse turned turned_inverse amax")
+
+
+def _find_target(tensor, target):
+    return target if target != "auto" else "auto" if tensor.is_cuda else "cpu"
+
+
+@functools.lru_cache(maxsize=None)
+def _compile_whole(codes, rows, columns, element, is_given, target):
+    """Both ways by one kernel, which reads the weight once."""
+    block, code = codes.forward, _NAMES[codes.format]
+    grid = "x".join(str(1 if each is None else -(-size // each)) for size, each in zip((rows, columns), block))
+    kind, source = f"tensor<{grid}xf32>", f"tensor<{rows}x{columns}x{element}>"
+    scaled = f"<{rows}x{columns}x{code}, block = {write_block(block)}, scale = f32>"
+    turned = f"!fp8.scaled<{columns}x{rows}x{code}, block = {write_block(block[::-1])}, scale = f32>"
+    nan, rule = casts.write_rule(_find_rule(codes, block, element))
+    given = f", %s: {kind}, %i: {kind}" if is_given else ""
+    scales = "" if is_given else (
+        f"  %s, %i = fp8.compute_scale %amax format = {code} scale_type = f32 {rule} : {kind}\n")
+    results = f"tensor<{rows}x{columns}x{code}>, tensor<{columns}x{rows}x{code}>, {kind}"
+    return fp8.compile(f"""
+func.func @whole(%x: {source} {{fp8.name = "x"}}{given}) -> ({results}) {{
+  %amax = fp8.amax %x block = {write_block(block)}{nan} : {source}
+{scales}  %q = fp8.quantize %x scale(%s, %i : {kind}, {kind}) : {source} -> !fp8.scaled{scaled}
+  %c, %f = fp8.disassemble %q : !fp8.scaled{scaled}
+  %t = fp8.transpose %q permutation = [1, 0] : {scaled}
+  %d, %g = fp8.disassemble %t : {turned}
+  return %c, %d, {"%amax" if is_given else "%f"} : {results}
+}}
+""", target=target)
+
+
+def quantize_whole(codes, x, target="auto", scales=None):
+    """A Whole of a weight whose codes are the same both ways; `scales`, and their inverses, are its own where none are given."""
+    program = _compile_whole(codes, *x.shape, ELEMENTS[x.dtype], scales is not None, _find_target(x, target))
+    found, turned, last = program.whole(x, *(scales or ()))
+    inverse, amax = (scales[1], last) if scales else (last, None)
+    turned_inverse = inverse.view(inverse.shape[::-1]) if 1 in inverse.shape else inverse.t().contiguous()
+    return Whole(found.view(torch.uint8), inverse, turned, turned_inverse, amax)
+
+
 @functools.lru_cache(maxsize=None)
 def _compile_turn(format, rows, columns, target):
     kind, turned = (f"tensor<{sizes}x{_NAMES[format]}>" for sizes in (f"{rows}x{columns}", f"{columns}x{rows}"))
@@ -165,9 +213,7 @@ func.func @turn(%x: {kind} {{fp8.name = "x"}}) -> {turned} {{
 def turn(codes, target="auto"):
     """Codes, [rows, columns] of 8 bits, the other way round in memory: [columns, rows]."""
     format = next(name for name, dtype in _DTYPES.items() if dtype == codes.dtype)
-    if target == "auto":
-        target = "auto" if codes.is_cuda else "cpu"
-    return _compile_turn(format, *codes.shape, target).turn(codes)
+    return _compile_turn(format, *codes.shape, _find_target(codes, target)).turn(codes)
 
 
 def make_first_scale(codes, recipe, amax):

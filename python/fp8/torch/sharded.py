@@ -12,7 +12,8 @@ import torch
 from torch.utils._pytree import tree_map, tree_map_only
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import modules, one_rank, shard_programs, steps
+from fp8.torch import collectives, modules, one_rank, shard_programs, steps
+from fp8.torch.coded_weights import find_owners
 from fp8.torch.gathered import BACKWARD, FORWARD, Content, GatheredWeight, is_parallel
 from fp8.torch.linear_programs import ELEMENTS
 from fp8.torch.tensor_parallel import precompute_parts, share
@@ -23,6 +24,8 @@ _VIEWS = {_aten.detach.default, _aten.alias.default, _aten.view.default, _aten.s
           _aten.split.Tensor, _aten.as_strided.default, _aten.narrow.default}
 _COPIES = {_aten.clone.default, _aten._to_copy.default, _aten.new_zeros.default,
            _aten.empty_like.default, _aten._pin_memory.default}
+# What codes of both directions at once are known as.
+_WHOLE = "whole"
 
 
 class _Known:
@@ -109,6 +112,9 @@ class ShardedWeight(torch.Tensor):
                               mesh.get_group())
             self._known.is_compared = True
         self._known.gather = gather
+        if gather.has_whole:
+            whole = gather.quantize_whole()
+            return (whole.codes.view(-1)[:1],), (gather, direction, whole.inverse, whole)
         codes, inverse = gather.quantize(direction)
         # What one rank has is all there is: FSDP2 copies a byte, and the layer takes codes as they are.
         own = codes if gather.is_alone else None
@@ -116,13 +122,16 @@ class ShardedWeight(torch.Tensor):
 
     def fsdp_post_all_gather(self, outputs, metadata, param_dtype, *, out=None):
         gather, direction, inverse, own = metadata
-        codes = outputs[0][:gather.sizes[0]] if own is None else own
         is_new = out is None
         if is_new:
             content = Content(shard_programs.get_dtype(gather.codes), gather.target)
             out = GatheredWeight(gather.sizes, param_dtype, outputs[0].device, content)
         out = getattr(out, "_local_tensor", out)
-        out._content.fill(direction, codes, inverse, gather.is_shared, gather.fetch)
+        if gather.has_whole:
+            out._content.fill_whole(own)
+        else:
+            codes = outputs[0][:gather.sizes[0]] if own is None else own
+            out._content.fill(direction, codes, inverse, gather.is_shared, gather.fetch)
         return (out, ()) if is_new else None
 
 
@@ -138,6 +147,8 @@ class _Gather:
         self.is_alone = group.size() == 1
         self.codes, self.target = shard_programs.find_codes(module.recipe), module._target
         self.is_shared = self.codes.forward == self.codes.backward
+        # Whether codes are made both ways at once, by a kernel that knows all of what they have scales of.
+        self.has_whole = self.is_alone and has_whole(module, self.codes)
 
     def _find_shard(self, dtype):
         return _make_shard(self._weight(), self.sizes, self._group, self.codes, self._module(), dtype)
@@ -164,8 +175,24 @@ class _Gather:
         which they would wait for."""
         known = self._weight()._known
         known.drop_codes()
+        if self.has_whole:
+            known.set_codes(self._weight()._data, _WHOLE, self.quantize_whole())
+            return
         for direction in (FORWARD,) if self.is_shared else (FORWARD, BACKWARD):
             known.set_codes(self._weight()._data, direction, self.quantize(direction))
+
+    def quantize_whole(self):
+        """A shard_programs.Whole of what one rank has all of."""
+        found = self._weight()._known.get_codes(self._weight()._data, _WHOLE)
+        if found is not None and not self._has_ended():
+            return found
+        shard = self._find_shard(self._dtype)
+        if not self._is_delayed():
+            return shard_programs.quantize_whole(self.codes, shard.data, self.target)
+        own, scales = self._find_rows(shard)
+        whole = shard_programs.quantize_whole(self.codes, shard.data, self.target, scales)
+        self._record(own, whole.amax)
+        return whole
 
     def _is_delayed(self):
         return self._module().recipe.partition(",")[0] == "delayed"
@@ -193,6 +220,13 @@ class _Gather:
 
     def _get_delayed(self, shard):
         """The scale that the layer's state has, in which the amax is recorded once in a step."""
+        own, scales = self._find_rows(shard)
+        if own is not None:
+            self._record(own, shard.measure((None, None)))
+        return scales
+
+    def _find_rows(self, shard):
+        """Where the amax is recorded, None if it is there already, and the scale with its inverse."""
         unit = self._module()._get_unit(self._module().recipe)
         unit.make_state(self.sizes, self._dtype, shard.data.device, self._module().bias is not None)
         place, name = unit.find_weight_slot()
@@ -204,12 +238,15 @@ class _Gather:
                 unit.state.set_scale(name, shard_programs.make_first_scale(
                     self.codes, self._module().recipe, amax))
         amaxes, scales, inverses = steps.get_rows(unit.state, shard.data.device)
-        key = self._weight()._known.make_key(self._weight()._data)
-        if unit.gathered_key != key:
-            own = amaxes[place:place + 1]
-            torch.maximum(own, shard.measure((None, None)).view(1), out=own)
-            unit.gathered_key = key
-        return tuple(row[place].clone().view(1, 1) for row in (scales, inverses))
+        is_there = unit.gathered_key == self._weight()._known.make_key(self._weight()._data)
+        return None if is_there else amaxes[place:place + 1], tuple(
+            row[place].clone().view(1, 1) for row in (scales, inverses))
+
+    def _record(self, own, amax):
+        if own is not None:
+            torch.maximum(own, amax.view(1), out=own)
+            unit = self._module()._get_unit(self._module().recipe)
+            unit.gathered_key = self._weight()._known.make_key(self._weight()._data)
 
     def fetch(self, direction):
         """Gathers codes that a layer needs beside those that FSDP2 gathered for it: the forward's
@@ -220,6 +257,11 @@ class _Gather:
         every = codes.new_empty((codes.shape[0] * self._group.size(), codes.shape[1]))
         torch.distributed.all_gather_into_tensor(every, codes, group=self._group)
         return every[:self.sizes[0]], inverse
+
+
+def has_whole(layer, codes):
+    """Whether one rank's codes of a layer's weight are made both ways at once."""
+    return codes.forward == codes.backward and layer._parallel is None
 
 
 def _make_shard(weight, sizes, group, codes, module, dtype):
@@ -239,10 +281,8 @@ def _reduce(shards):
                      (FORWARD, shard.codes.forward), (BACKWARD, shard.codes.backward))
                   if direction == FORWARD or block != shard.codes.forward}
                  for _, shard, *_ in each]
-        # As integers: then a NaN, where a recipe keeps one, is above all.
         flat = torch.cat([grid.abs().view(-1) for by in grids for grid in by.values()])
-        bits = flat.view(torch.int32)
-        torch.distributed.all_reduce(bits, torch.distributed.ReduceOp.MAX, group=group)
+        collectives.reduce_max(flat, group)
         pieces = iter(flat.split([grid.numel() for by in grids for grid in by.values()]))
         found = [{direction: next(pieces).view(grid.shape) for direction, grid in by.items()}
                  for by in grids]
@@ -260,7 +300,7 @@ def _reduce_parts(found):
             groups.setdefault(parts, []).append(by[FORWARD])
     for group, amaxes in groups.items():
         flat = torch.cat([amax.view(-1) for amax in amaxes])
-        torch.distributed.all_reduce(flat.view(torch.int32), torch.distributed.ReduceOp.MAX, group=group)
+        collectives.reduce_max(flat, group)
         for amax, value in zip(amaxes, flat):
             amax.copy_(value)
 
@@ -296,8 +336,10 @@ def precompute_scales(model):
         if layer.recipe.partition(",")[0] == "delayed":
             continue
         group, local = _find_group(layer, weight), weight._local_tensor
-        shard = _make_shard(local, layer._part or weight.shape, group,
-                            shard_programs.find_codes(layer.recipe), layer, local.dtype)
+        codes = shard_programs.find_codes(layer.recipe)
+        if group.size() == 1 and has_whole(layer, codes):
+            continue
+        shard = _make_shard(local, layer._part or weight.shape, group, codes, layer, local.dtype)
         shards.append((local, shard, group, layer._parallel))
     with torch.no_grad():
         if shards:
@@ -345,7 +387,7 @@ def gather_in_fp8(model):
     name. Their parameters become other objects, of the same values. Raises ArgumentError for
     weights that are sharded already, and where there is none to gather so.
     """
-    left, found = {}, 0
+    left, found, owners = {}, 0, find_owners(model)
     is_sharded = any(hasattr(module, "unshard") for module in model.modules())
     for name, layer in model.named_modules():
         if not isinstance(layer, modules.Linear):
@@ -354,7 +396,9 @@ def gather_in_fp8(model):
         if is_parallel(weight) and is_sharded:
             raise ArgumentError(f"expected gather_in_fp8 before fully_shard, but got '{name}' with "
                                 f"a weight that is sharded")
-        reason = find_reason(layer)
+        others = [each for each in owners[id(weight)] if each != f"{name}.weight".removeprefix(".")]
+        # A parameter of its own would tie it to nothing any more.
+        reason = f"it shares its weight with {', '.join(others)}" if others else find_reason(layer)
         if reason is not None:
             left[name] = reason
             continue

@@ -1,11 +1,13 @@
 """Scales of activations and gradients that are those of all ranks' rows together."""
 
+import itertools
 from collections import namedtuple
 
 import torch
 
+from fp8 import _core
 from fp8.errors import ArgumentError
-from fp8.torch import modules, shard_programs, steps
+from fp8.torch import collectives, modules, shard_programs, steps
 from fp8.torch.gathered import is_gathered
 from fp8.torch.linear_ops import Unit
 from fp8.torch.linear_programs import get_programs
@@ -14,6 +16,9 @@ from fp8.torch.linear_programs import get_programs
 Scale = namedtuple("Scale", "amax scale inverse")
 # The amax of a tensor, however many rows it has.
 _WHOLE = (None, None)
+# The numbers that functions have among prepared calls.
+_KINDS = {(name, operand): number for number, (name, operand) in enumerate(itertools.product(
+    ("measure", "scale"), ("activation", "weight", "gradient")))}
 
 
 def share_amaxes(model, group=None):
@@ -24,10 +29,12 @@ def share_amaxes(model, group=None):
     Under `current` that is an all-reduce of one number for each layer in the forward, and one in
     the backward. Under `delayed` it is for the calls before the first `end_step(model, group)`, which
     reduces those of all later ones at once. Other recipes scale smaller parts, and stay as they
-    are. It goes before the first call.
+    are. It goes before the first call, on all ranks at once. Raises MismatchError where they have other layers or recipes.
     """
     if not torch.distributed.is_initialized():
         raise ArgumentError("expected torch.distributed to be initialized, but it is not")
+    # Before a rank waits for an amax that another one does not send.
+    steps.check_ranks([f"{name}: {layer.recipe}" for name, layer in modules.get_layers(model).items()], group)
     for layer in model.modules():
         if isinstance(layer, modules.Linear) and has_shared(layer.recipe):
             layer.share_amaxes(group or torch.distributed.group.WORLD)
@@ -54,16 +61,36 @@ class _Shared(Unit):
         self.recipe, self.groups, self.parallel = recipe, groups, parallel
         # Whether the state has x's scale already: that of codes which were gathered.
         self.has_scale = False
+        # Functions that measure tensors and make scales, and the Codes of operands.
+        self._given, self._codes = _core.PreparedCalls(), {}
+
+    def find_shard(self, tensor, operand):
+        if operand not in self._codes:
+            self._codes[operand] = shard_programs.find_codes(self.recipe, operand)
+        return shard_programs.Shard(self._codes[operand], tensor.detach(), 0, tensor.shape[0], self.programs.target)
 
     def measure(self, tensor, operand, others=()):
         """The amax of a tensor of all ranks, [1, 1], and its Shard."""
-        codes = shard_programs.find_codes(self.recipe, operand)
-        shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
-        amax = shard.measure(_WHOLE)
+        shard = self.find_shard(tensor, operand)
+        amax = self._measure(shard, operand)
         for group in {*self.groups.get(operand, ()), *others}:
-            torch.distributed.all_reduce(amax.view(torch.int32), torch.distributed.ReduceOp.MAX,
-                                         group=group)
+            collectives.reduce_max(amax, group)
         return amax, shard
+
+    def _measure(self, shard, operand):
+        # No rows have no amax.
+        return self._run(shard, "measure", operand, shard.data)[0] if shard.data.shape[0] else shard.measure(_WHOLE)
+
+    def _run(self, shard, name, operand, value):
+        """The results of one of a Shard's functions of one value."""
+        kind = _KINDS[name, operand]
+        found = self._given.run(kind, [value], False)
+        if found is None:
+            function = shard.find_function(_WHOLE, name)
+            found = function(value)
+            found = list(found) if isinstance(found, tuple) else [found]
+            function.prepare(self._given, kind, [value], [0], None)
+        return found
 
     def find_slots(self, operand):
         return [(place, slot) for place, slot in enumerate(self.state.slots.values())
@@ -137,6 +164,8 @@ class SharedCurrent(_Shared):
                          *others)
         # What the weight was when its scale was given ahead of calls, and what it is.
         self._given_key, self.weight_key = None, None
+        # Where the scales of operands and their inverses are in the state, and where its rows were.
+        self._views, self._addresses = {}, None
 
     def set_saved(self, saved):
         super().set_saved(saved)
@@ -150,11 +179,22 @@ class SharedCurrent(_Shared):
         return None, shard
 
     def _write(self, operand, shard, amax):
-        scale, inverse = shard.scale(_WHOLE, amax)
-        _, scales, inverses = steps.get_rows(self.state, amax.device)
-        for place, _ in self.find_places(operand):
-            scales[place:place + 1].copy_(scale.view(1))
-            inverses[place:place + 1].copy_(inverse.view(1))
+        both = self._run(shard, "scale", operand, amax)
+        views = self._find_views(operand, amax.device)
+        torch._foreach_copy_(views, both * (len(views) // 2))
+
+    def _find_views(self, operand, device):
+        """Memory of an operand's scales and their inverses, [1, 1] each, in turn."""
+        if device.type == "cuda":
+            self.state.set_device(device.index)
+        scales, inverses, count, index = self.state.get_scale_rows(steps.get_stream(self.state))
+        if self._addresses != (scales, inverses):
+            # Whoever asks a GPU's state for numbers takes it to the host: it comes back to other memory.
+            self._views, self._addresses = {}, (scales, inverses)
+        if operand not in self._views:
+            rows = [steps.make_row(address, count, index) for address in (scales, inverses)]
+            self._views[operand] = [row[place:place + 1].view(1, 1) for place, _ in self.find_places(operand) for row in rows]
+        return self._views[operand]
 
     def _make_key(self, dtype):
         return None if self.weight_key is None else (*self.weight_key, dtype, self.state)
@@ -163,8 +203,7 @@ class SharedCurrent(_Shared):
         """The Shard of a weight, as calls have it, whose scale can be given ahead of these; None where none was called."""
         if self.state is None or self.dtype is None:
             return None
-        codes = shard_programs.find_codes(self.recipe)
-        return shard_programs.Shard(codes, weight.detach().to(self.dtype), 0, weight.shape[0], self.programs.target)
+        return self.find_shard(weight.to(self.dtype), "weight")
 
     def give_weight(self, shard, amax, key):
         """Gives the state the scale of a weight, which calls then take while it is what the key says."""
@@ -208,9 +247,8 @@ class SharedDelayed(_Shared):
         if "part" not in self._known:
             has_all = self._set_first_scales(tensor, operand, others)
             (self._known if has_all else self._called).add("part")
-        codes = shard_programs.find_codes(self.recipe, operand)
-        shard = shard_programs.Shard(codes, tensor.detach(), 0, tensor.shape[0], self.programs.target)
-        return shard.measure(_WHOLE), shard
+        shard = self.find_shard(tensor, operand)
+        return self._measure(shard, operand), shard
 
     def _set_first_scales(self, tensor, operand, others=()):
         """Whether there is nothing to set."""

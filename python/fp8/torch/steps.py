@@ -11,7 +11,7 @@ import torch
 
 from fp8 import _core
 from fp8.errors import ArgumentError, MismatchError
-from fp8.torch import converted
+from fp8.torch import collectives, converted
 from fp8.torch.modules import Linear, get_layers
 
 
@@ -38,14 +38,22 @@ def make_row(address, count, device):
 _make_row = functools.lru_cache(maxsize=None)(make_row)
 
 
-def _get_stream(state):
-    is_on_gpu = state._runs_on_gpu and torch.cuda.is_available()
-    return torch.cuda.current_stream().cuda_stream if is_on_gpu else None
+@functools.lru_cache(maxsize=None)
+def _has_gpu():
+    return torch.cuda.is_available()
+
+
+def get_stream(state):
+    """PyTorch's present stream of a GPU that a state is for."""
+    if not (state._runs_on_gpu and _has_gpu()):
+        return None
+    # What torch.cuda.current_stream() makes an object of.
+    return torch._C._cuda_getCurrentRawStream(torch.cuda.current_device())
 
 
 def _get_row(state):
     """The amaxes of a state's present step, as a tensor on them."""
-    return _make_row(*state.get_amax_row(_get_stream(state)))
+    return _make_row(*state.get_amax_row(get_stream(state)))
 
 
 def get_rows(state, device):
@@ -53,7 +61,7 @@ def get_rows(state, device):
     comes to be there."""
     if device.type == "cuda":
         state.set_device(device.index)
-    stream = _get_stream(state)
+    stream = get_stream(state)
     scales, inverses, count, device = state.get_scale_rows(stream)
     return (_make_row(*state.get_amax_row(stream)), _make_row(scales, count, device),
             _make_row(inverses, count, device))
@@ -64,13 +72,20 @@ def _is_backend(model):
     return hasattr(model, "parts") and hasattr(model, "accumulate")
 
 
-def _get_holders(model):
+def _get_layers(model):
+    """A model's layers by name; none of a Backend."""
+    if _is_backend(model):
+        return {}
+    if isinstance(model, torch.nn.Module):
+        return get_layers(model)
+    raise ArgumentError(f"expected a module or a Backend, but got {type(model).__name__}")
+
+
+def _get_holders(model, layers):
     """What has a state and steps: parts of a Backend, and what computes Linear layers."""
     if _is_backend(model):
         return list(model.parts)
-    if isinstance(model, torch.nn.Module):
-        return [unit for layer in get_layers(model).values() for unit in layer.units.values()]
-    raise ArgumentError(f"expected a module or a Backend, but got {type(model).__name__}")
+    return [unit for layer in layers.values() for unit in layer.units.values()]
 
 
 def check_ranks(lines, group):
@@ -97,11 +112,11 @@ def check_ranks(lines, group):
 _compared = weakref.WeakKeyDictionary()
 
 
-def _compare(model, holders, group):
+def _compare(model, layers, holders, group):
     if _is_backend(model):
         lines = [f"{part.name}: {part.state.recipe}" for part in holders if part.state is not None]
     else:
-        lines = [f"{name}: {layer.recipe}" for name, layer in get_layers(model).items()]
+        lines = [f"{name}: {layer.recipe}" for name, layer in layers.items()]
     if _compared.get(model) != lines:
         check_ranks(lines, group)
         _compared[model] = lines
@@ -111,7 +126,7 @@ def reduce_amaxes(states, group):
     """Makes the amaxes of states' present step the maximum over a group's ranks."""
     rows = [_get_row(state) for state in states]
     amaxes = torch.cat(rows)
-    torch.distributed.all_reduce(amaxes, torch.distributed.ReduceOp.MAX, group=group)
+    collectives.reduce_max(amaxes, group)
     for row, amax in zip(rows, amaxes.split([len(row) for row in rows])):
         row.copy_(amax)
 
@@ -144,11 +159,12 @@ def end_step(model, group=None):
       All ranks have to have called the same layers; MismatchError where they have others, or
       other recipes.
     """
-    holders = _get_holders(model)
+    layers = _get_layers(model)
+    holders = _get_holders(model, layers)
     states = [holder.state for holder in holders if holder.state is not None and _has_steps(holder)]
     is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
     if group is not None or is_distributed:
-        _compare(model, holders, group)
+        _compare(model, layers, holders, group)
         if states:
             reduce_amaxes(states, group)
         if group is not None:
@@ -160,24 +176,33 @@ def end_step(model, group=None):
 def accumulate(model, is_on=True):
     """Makes a step of all calls until `end_step`, as with accumulated gradients or several
     processes, where otherwise each backward ends one of its layer."""
+    _accumulate(model, _find_stepped(model), is_on)
+
+
+def _find_stepped(model):
+    """What has steps of a module, called or not."""
+    return () if _is_backend(model) else [*get_layers(model).values(), *converted.hold_products(model)]
+
+
+def _accumulate(model, stepped, is_on):
     if _is_backend(model):
         model.accumulate(is_on)
-        return
-    # Also of what has not been called yet.
-    for layer in [*get_layers(model).values(), *converted.hold_products(model)]:
+    for layer in stepped:
         layer._steps = not is_on
-        for unit in layer.units.values():
+        for unit in layer._units.values():
             unit.steps = not is_on
 
 
 @contextlib.contextmanager
 def accumulated(model, group=None):
     """Within it, `accumulate(model)`; `end_step(model, group)` behind it."""
-    accumulate(model)
+    stepped = _find_stepped(model)
+    _accumulate(model, stepped, True)
     try:
         yield
     finally:
-        accumulate(model, False)
+        # With what its calls have made.
+        _accumulate(model, [*stepped, *converted.hold_products(model)] if stepped else (), False)
     end_step(model, group)
 
 

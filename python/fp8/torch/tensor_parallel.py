@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, paralle
 
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import shard_programs, shared_amaxes, steps
+from fp8.torch import collectives, shard_programs, shared_amaxes, steps
 from fp8.torch.linear_programs import ELEMENTS
 
 # Operands of which a rank has a part, by the dimension along which the weight is cut.
@@ -326,7 +326,7 @@ def precompute_parts(model):
             groups.setdefault(group, []).append((unit, shard, _make_key(weight)))
     for group, found in groups.items():
         amaxes = torch.cat([shard.measure((None, None)).view(-1) for _, shard, _ in found])
-        torch.distributed.all_reduce(amaxes.view(torch.int32), torch.distributed.ReduceOp.MAX, group=group)
+        collectives.reduce_max(amaxes, group)
         # Programs take what is aligned: one amax of many is not.
         for (unit, shard, key), amax in zip(found, amaxes.view(-1, 1, 1)):
             unit.give_weight(shard, amax.clone(), key)
