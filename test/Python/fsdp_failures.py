@@ -22,7 +22,8 @@ from torch.distributed.checkpoint import CheckpointException  # noqa: E402
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
-from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module  # noqa: E402
+from torch.distributed.tensor import Replicate  # noqa: E402
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module  # noqa: E402
 
 import fp8  # noqa: E402
 import fp8.torch  # noqa: E402
@@ -131,6 +132,57 @@ class Failures(unittest.TestCase):
             parallelize_module(layer, init_device_mesh("cpu", (2,)), ColwiseParallel())(torch.zeros(PART, WIDTH))
         ranks.run(2, lambda: [run(make) for make in (
             lambda: train(*make_model("block", True)), call_part, lambda: train(*make_model()))])
+
+    def test_others_that_disagree(self):
+        """In what tokens travel as, in scales that are shared, and where gradients are codes."""
+        def run():
+            rank, x = dist.get_rank(), torch.ones(PART, WIDTH)
+            chosen = torch.zeros(PART, 2, dtype=torch.int64)
+            with self.assertRaisesRegex(fp8.MismatchError, "'4 experts, 2 of a token of 128 x torch.float32, codes' on rank 0 "
+                                                           "and '.* no codes' on rank 1"):
+                fp8.torch.dispatch(x, chosen, 4, codes=rank == 0)
+            layer = nn.Sequential(fp8.torch.Linear(WIDTH, WIDTH, recipe="delayed" if rank else "current", target="cpu"))
+            with self.assertRaisesRegex(fp8.MismatchError, "'0: current' on rank 0 and '0: delayed' on rank 1"):
+                fp8.torch.share_amaxes(layer)
+            model = nn.parallel.DistributedDataParallel(layer)
+            with mock.patch("fp8._core.get_versions", return_value=(0, 2 + rank)):
+                with self.assertRaisesRegex(fp8.MismatchError, "'fp8 0.2' on rank 0 and 'fp8 0.3' on rank 1"):
+                    fp8.torch.reduce_in_fp8(model)
+        ranks.run(2, run)
+
+    def test_a_rank_that_dies_before_an_exchange(self):
+        """That of tokens, or that of an amax of parts."""
+        def run(is_exchange):
+            layer = fp8.torch.Linear(WIDTH, WIDTH, recipe="current", target="cpu")
+            parallelize_module(layer, init_device_mesh("cpu", (2,)), RowwiseParallel(input_layouts=Replicate()))
+            x, chosen = torch.ones(PART, WIDTH), torch.zeros(PART, 2, dtype=torch.int64)
+            start = time.monotonic()
+            with self.assertRaises(RuntimeError):
+                for step in range(2):
+                    die(step)
+                    fp8.torch.dispatch(x, chosen, 4) if is_exchange else layer(x)
+            return time.monotonic() - start
+        for is_exchange in (True, False):
+            seconds, _ = ranks.run(2, lambda: run(is_exchange), dies=[1], timeout=TIMEOUT)  # noqa: B023
+            self.assertLess(seconds, 2 * TIMEOUT)
+
+    def test_a_nan_of_one_rank(self):
+        """Among tokens it is in the rows of these, and in results of no other; in no amax of parts, and states are equal."""
+        def run():
+            x, chosen = torch.ones(PART, WIDTH), torch.arange(2 * PART).view(PART, 2) % 4
+            if dist.get_rank() == 1:
+                x[3, 5] = float("nan")
+            rows, _, exchange = fp8.torch.dispatch(x, chosen, 4)
+            found = fp8.torch.combine(2 * rows, exchange).isnan().flatten(1).any(1)
+            layer = fp8.torch.Linear(WIDTH, WIDTH, recipe="delayed", target="cpu")
+            parallelize_module(layer, init_device_mesh("cpu", (2,)), RowwiseParallel())
+            with fp8.torch.accumulated(layer, dist.group.WORLD):
+                layer(x[:, :WIDTH // 2]).sum().backward()
+            return found.nonzero().flatten().tolist(), {slot.name: slot.amax for slot in layer.units["delayed"].state.slots.values()}
+        (first, amaxes), (second, others) = ranks.run(2, run)
+        self.assertEqual((first, second), ([], [3]))
+        self.assertEqual(amaxes, others)
+        self.assertTrue(all(0 <= amax < 100 for amax in amaxes.values()), amaxes)
 
     def test_parts_that_disagree(self):
         def run():

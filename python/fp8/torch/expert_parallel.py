@@ -5,14 +5,19 @@
     y = (y * weights[..., None]).sum(1)
 """
 
+import weakref
+
 import torch
 
 import fp8
 from fp8.errors import ArgumentError
+from fp8.torch import steps
 from fp8.torch.grouped_ops import GroupedUnit
 from fp8.torch.linear_programs import ELEMENTS
 
 _BLOCK = 128
+# What ranks of groups were seen to agree on.
+_compared = weakref.WeakKeyDictionary()
 
 
 class Exchange:
@@ -100,6 +105,14 @@ class _Combine(torch.autograd.Function):
         return ctx.exchange.send(rows), None
 
 
+def _compare(line, group):
+    """Before ranks wait for what others send otherwise."""
+    known = _compared.setdefault(group or torch.distributed.group.WORLD, set())
+    if line not in known:
+        steps.check_ranks([line], group)
+        known.add(line)
+
+
 def dispatch(x, chosen, num_experts, group=None, codes=True):
     """Sends tokens to the ranks that have their experts.
 
@@ -113,7 +126,7 @@ def dispatch(x, chosen, num_experts, group=None, codes=True):
     Returns the rows for this rank's experts, sorted by these; where each expert's end, of int32, as
     torch.nn.functional.grouped_mm takes it; and what `combine` takes. Rows have the values of their
     codes, so that a recipe with such scales quantizes them to the same. Their gradient travels in
-    high precision. Raises ArgumentError.
+    high precision. Raises ArgumentError, and MismatchError on all ranks where their first calls differ.
     """
     world = torch.distributed.get_world_size(group)
     if x.ndim != 2 or x.dtype not in ELEMENTS:
@@ -124,6 +137,7 @@ def dispatch(x, chosen, num_experts, group=None, codes=True):
                             f"{list(chosen.shape)} of {chosen.dtype}")
     if num_experts % world:
         raise ArgumentError(f"expected a multiple of {world} experts, as many for each rank, but got {num_experts}")
+    _compare(f"{num_experts} experts, {chosen.shape[1]} of a token of {x.shape[1]} x {x.dtype}, {'' if codes else 'no '}codes", group)
     GroupedUnit.rows_vary |= world > 1
     exchange = Exchange(chosen, num_experts, group)
     return _Dispatch.apply(x, exchange, codes), exchange.ends, exchange

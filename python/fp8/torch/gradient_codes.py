@@ -7,6 +7,7 @@
 import torch
 
 from fp8.errors import ArgumentError
+from fp8.torch import steps
 
 _BLOCK = 128
 _LARGEST = 448.0
@@ -84,5 +85,7 @@ def reduce_in_fp8(model, group=None, keeps_errors=True):
     """
     if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
         raise ArgumentError(f"expected a DistributedDataParallel, but got {type(model).__name__}")
-    model.register_comm_hook(_State(group or model.process_group, keeps_errors), _reduce)
+    group = group or model.process_group
+    steps.check_ranks(["gradients as codes"], group)
+    model.register_comm_hook(_State(group, keeps_errors), _reduce)
     return model

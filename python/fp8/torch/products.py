@@ -211,8 +211,11 @@ def release(parameter):
 
 def has_matrix(parameter):
     """Whether a parameter may be what rows are multiplied with."""
-    return type(parameter) is nn.Parameter and (
-        parameter.ndim == 2 or parameter.ndim == 3 and parameter.shape[0] > 1)
+    if type(parameter) is not nn.Parameter:
+        return False
+    # One matrix may be the one expert that a rank has; most else of this shape is added, as embeddings of places are.
+    is_one = parameter.ndim == 3 and all(size > 1 and size % 16 == 0 for size in parameter.shape[1:])
+    return parameter.ndim == 2 or is_one or parameter.ndim == 3 and parameter.shape[0] > 1
 
 
 # Dynamo asks what follows once for a graph, with parameters as they are.
