@@ -18,18 +18,24 @@ def swapped(tile_m, tile_n, stages, **others):
 SOME = [config(128, 128, 3, warpgroups=2), config(64, 128, 2), config(128, 64, 2, group=2),
         config(128, 32, 4, warpgroups=2, split_k=3), config(64, 64, 3, store="direct"), swapped(16, 64, 5),
         swapped(64, 128, 3, warpgroups=2), swapped(32, 64, 4, split_k=4)]
+# Factors along K take room of a stage.
+BLOCKED = [config(128, 128, 2, warpgroups=2), *SOME[1:]]
 # Configs for results whose rows are no multiples of 16 bytes.
 DIRECT = [one for one in SOME if "direct" in one]
 
 
 def has_kernel(spec):
-    """Whether a kernel multiplies such operands: none has factors that change along K, or 8 bits with rows innermost."""
-    if spec["scale_a"] in ("1x128", "128x128") or spec["scale_b"] in ("1x128", "128x128"):
-        return False
+    """Whether a kernel multiplies such operands: none has 8 bits with rows innermost."""
     return not spec["a"].startswith("e") or spec.get("layout", "nt") == "nt"
 
 
+def get_configs(name, spec):
+    if name in TIMED:
+        return TABLE
+    return BLOCKED if spec["scale_a"].endswith("128") else SOME
+
+
 KINDS = {
-    **{name: {**spec, "configs": TABLE if name in TIMED else SOME} for name, spec in HOPPER.items() if has_kernel(spec)},
+    **{name: {**spec, "configs": get_configs(name, spec)} for name, spec in HOPPER.items() if has_kernel(spec)},
     "direct": kind(configs=DIRECT),
 }

@@ -15,7 +15,7 @@ from fp8.errors import Error
 _PER_TENSOR = ("current", "delayed", "static", "rowwise")
 _SMALL_BLACKWELL = ("timed by nobody", {"codes": (*_PER_TENSOR, "block", "mxfp8", "nvfp4"), "bf16": ("none",), "loops": ()})
 _KNOWN = {
-    "sm_89": ("timed by nobody", {"codes": _PER_TENSOR, "bf16": ("mxfp8", "nvfp4", "none"), "loops": ("block",)}),
+    "sm_89": ("timed by nobody", {"codes": (*_PER_TENSOR, "block"), "bf16": ("mxfp8", "nvfp4", "none"), "loops": ()}),
     "sm_90a": ("measured", {"codes": (*_PER_TENSOR, "block"), "bf16": ("mxfp8", "nvfp4", "none"), "loops": ()}),
     "sm_100a": ("timed by nobody", {"codes": (*_PER_TENSOR, "block", "mxfp8", "nvfp4"), "bf16": ("none",), "loops": ()}),
     "sm_120a": _SMALL_BLACKWELL,

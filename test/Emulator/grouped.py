@@ -1,5 +1,6 @@
 # RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools
 # RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools --target=sm_100a
+# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools --target=sm_89
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
 """Runs kernels of fp8.grouped_matmul on the emulator, with all that it can look for, and compares them with numpy,
@@ -13,7 +14,7 @@ import sys
 
 import numpy as np
 
-from products import (FAST, OF_K, PROMOTE, REGISTERS, RESULTS, TENSOR_CORE, Operand, check_target, choose, compare, config,
+from products import (FAST, MMA, OF_K, PROMOTE, REGISTERS, RESULTS, TENSOR_CORE, Operand, check_target, choose, compare, config,
                       run, spoil, tensor)
 
 GROUPS, T, N, K = 5, 224, 144, 272
@@ -50,7 +51,9 @@ BLACKWELL = {name: (*KINDS[name][:-1], configs) for name, configs in {
 BLACKWELL["nn"] = ("rows", "f8E4M3FN", "f8E5M2", ("1", "*"), ("*", "*"), "fast", "bf16", "nn", TENSOR_CORE[:7])
 BLACKWELL["micro"] = ("rows", "f8E4M3FN", "f8E5M2", ("1", "32"), ("1", "32"), "promote", "bf16", "nt", TENSOR_CORE)
 BLACKWELL["plain_f16"] = ("rows", "f16", "f16", None, None, "fast", "f32", "nt", TENSOR_CORE[1:7])
-TARGETS = {"sm_90a": KINDS, "sm_100a": BLACKWELL}
+ADA = {name: (*KINDS[name][:-1], MMA) for name in (
+    "expert_fast", "row_promote", "block", "block_stored", "plain_nn", "k_row", "k_block", "k_block_stored", "k_plain_tn")}
+TARGETS = {"sm_89": ADA, "sm_90a": KINDS, "sm_100a": BLACKWELL}
 
 
 def run_kind(name, kind, args):

@@ -37,7 +37,8 @@ COUNTED = (PROGRAM.replace("offsets(", "counts(").replace("%offsets", "%counts")
            .replace(f"tensor<{GROUPS + 1}xi32>", f"tensor<{GROUPS}xi32>").replace(f"tensor<{T}x", f"tensor<{GROUPS}x{T}x")
            .replace("%dy, %x counts(", "%dy, %x counts_k("))
 # Products without a kernel.
-WITHOUT = {"sm_90a": {"none": 0, "current": 0, "rowwise": 0, "block": 0, "mxfp8": 0},
+WITHOUT = {"sm_89": {"none": 0, "current": 0, "rowwise": 0, "block": 0, "mxfp8": 0},
+           "sm_90a": {"none": 0, "current": 0, "rowwise": 0, "block": 0, "mxfp8": 0},
            # Groups of K are loops there.
            "sm_100a": {"none": 1, "current": 1, "rowwise": 1, "block": 1, "mxfp8": 1, "nvfp4": 1}}
 

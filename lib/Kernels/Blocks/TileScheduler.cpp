@@ -11,6 +11,16 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+OwnK OwnK::get(KernelBuilder &b, const Tile &tile, Value k, int64_t blockK) {
+  Value whole = b.i32(blockK);
+  Value endsInside =
+      b.bitAnd(b.equal(b.add(k, 1), tile.kEnd), b.less(b.i32(0), tile.restK));
+  OwnK own{b.select(b.equal(k, 0), tile.headK, b.i32(0)),
+           b.select(endsInside, tile.restK, whole), Value()};
+  own.isCut = arith::OrIOp::create(b, endsInside, b.less(b.i32(0), own.begin));
+  return own;
+}
+
 TileScheduler::TileScheduler(KernelBuilder &b, Shape shape, Extents extents,
                              Rank rank, std::optional<Groups> groups)
     : shape(shape), groups(groups), batch(extents.batch), rank(rank) {

@@ -32,6 +32,15 @@ struct Tile {
   Value headK, restK;
 };
 
+/// What of a K block is the tile's own, from `begin` up to `end` (i32), with
+/// groups of K; and whether some is another group's (i1).
+struct OwnK {
+  Value begin, end, isCut;
+
+  /// Block `k`, of `blockK` elements.
+  static OwnK get(KernelBuilder &b, const Tile &tile, Value k, int64_t blockK);
+};
+
 /// Persistent: block i of g computes work items i, i + g, i + 2g, ..., or a
 /// cluster all of the neighbouring tiles of such an item. Items
 /// that run at the same time share their operands in L2: the tiles of `group`

@@ -26,8 +26,8 @@ static Type getFactorType(KernelBuilder &b, const MatmulSpec &spec) {
 
 Accumulator::Accumulator(const MatmulContext &kernel, const Tile &tile)
     : kernel(kernel), b(kernel.b), config(kernel.config), tile(tile),
-      rows(b, kernel.layout.rows, /*ofRows=*/true, kernel.lane,
-           kernel.getWarpRow()),
+      promotion(kernel, tile), rows(b, kernel.layout.rows, /*ofRows=*/true,
+                                    kernel.lane, kernel.getWarpRow()),
       cols(b, kernel.layout.colsPart, /*ofRows=*/false, kernel.lane,
            /*first=*/Value()),
       mma(b, kernel.getRowSpec().elementType, kernel.getColSpec().elementType,
@@ -48,9 +48,27 @@ void Accumulator::copy(Value k, Value stage) const {
       loader.copy(k, stage);
     for (const FactorLoader &loader : factorLoaders)
       loader.copy(k, stage);
+    promotion.copy(k, stage);
   });
   // Groups are counted, those without copies too.
   NVVM::CpAsyncCommitGroupOp::create(b);
+}
+
+void Accumulator::clearOthers(Value k, Value stage) const {
+  if (!tile.restK)
+    return;
+  const MatmulLayout &layout = kernel.layout;
+  OwnK own = OwnK::get(b, tile, k, layout.rows.getBlockK());
+  b.ifThen(own.isCut, [&] {
+    for (auto [operand, offset] : {std::pair{&layout.rows, layout.offsetRows},
+                                   {&layout.cols, layout.offsetCols}})
+      operand->clearOutside(
+          b,
+          b.offset(kernel.shared,
+                   b.add(b.mul(stage, operand->getBytes()), offset)),
+          own.begin, own.end, kernel.thread, config.getThreads());
+    kernel.synchronize();
+  });
 }
 
 Words Accumulator::loadRows(Value stage, int64_t subtile, int64_t step) const {
@@ -108,24 +126,28 @@ void Accumulator::multiplyFast(Value stage, MutableArrayRef<Value> sums) {
 
 /// All of a K block for few columns at a time: its sums need few registers.
 void Accumulator::multiplyPromoted(Value stage, MutableArrayRef<Value> sums) {
-  SmallVector<SmallVector<Words>> ofRows;
-  for (int64_t step = 0; step < getSteps(); ++step)
-    for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile)
-      ofRows.emplace_back().push_back(loadRows(stage, subtile, step));
+  int64_t subtiles = config.getSubtiles();
+  SmallVector<SmallVector<Words>> ofRows(subtiles);
+  SmallVector<Promotion::RowFactors> rowFactors;
+  for (int64_t subtile = 0; subtile < subtiles; ++subtile) {
+    for (int64_t step = 0; step < getSteps(); ++step)
+      ofRows[subtile].push_back(loadRows(stage, subtile, step));
+    rowFactors.push_back(promotion.loadRows(stage, subtile));
+  }
   for (int64_t col = 0; col < config.getCols(); col += 16) {
-    SmallVector<Value> product(config.getSubtiles() * kSums, b.f32(0.0f));
+    SmallVector<Value> product(subtiles * kSums, b.f32(0.0f));
     for (int64_t step = 0; step < getSteps(); ++step) {
       Words ofCols = loadCols(stage, col, step);
-      for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile)
-        mma.multiply(ofRows[step * config.getSubtiles() + subtile].front(),
-                     ofCols, ScaleWords(),
+      for (int64_t subtile = 0; subtile < subtiles; ++subtile)
+        mma.multiply(ofRows[subtile][step], ofCols, ScaleWords(),
                      MutableArrayRef(product).slice(subtile * kSums, kSums));
     }
-    for (auto [i, term] : llvm::enumerate(product)) {
-      Value &sum =
-          sums[i / kSums * config.getRegisters() + col / 2 + i % kSums];
-      sum = arith::AddFOp::create(b, term, sum);
-    }
+    Promotion::ColFactors colFactors = promotion.loadCols(stage, col);
+    for (int64_t subtile = 0; subtile < subtiles; ++subtile)
+      promotion.add(
+          ArrayRef(product).slice(subtile * kSums, kSums), rowFactors[subtile],
+          colFactors,
+          sums.slice(subtile * config.getRegisters() + col / 2, kSums));
   }
 }
 
@@ -151,6 +173,7 @@ Accumulator::accumulate(llvm::function_ref<void()> prepare) {
                Value isFirst = b.equal(stage, 0);
                copy(b.add(k, stages - 1), b.select(isFirst, b.i32(stages - 1),
                                                    b.sub(stage, b.i32(1))));
+               clearOthers(k, stage);
                SmallVector<Value> sums(carried.drop_back());
                if (kernel.promotes)
                  multiplyPromoted(stage, sums);

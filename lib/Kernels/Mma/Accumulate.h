@@ -12,6 +12,7 @@
 #include "Copies.h"
 #include "Factors.h"
 #include "Mma.h"
+#include "Promotion.h"
 
 namespace mlir::fp8::mma {
 
@@ -29,6 +30,8 @@ public:
 private:
   /// Copies block `k`, if the tile has it, and ends a group of copies.
   void copy(Value k, Value stage) const;
+  /// Clears what of block `k`, in a stage, is another group's K.
+  void clearOthers(Value k, Value stage) const;
   /// Adds the products of a stage to `sums`, subtile after subtile.
   void multiplyFast(Value stage, MutableArrayRef<Value> sums);
   void multiplyPromoted(Value stage, MutableArrayRef<Value> sums);
@@ -51,6 +54,7 @@ private:
   const Tile &tile;
   SmallVector<OperandLoader> loaders;
   SmallVector<FactorLoader> factorLoaders;
+  Promotion promotion;
   FragmentLoader rows, cols;
   Mma mma;
 };

@@ -42,6 +42,7 @@ OperandLoader::OperandLoader(const MatmulContext &kernel, const Tile &at,
   end = kernel.getParam(at, isA ? "m" : "n");
   // Codes that share bytes lie along K.
   extentK = b.div(kernel.getParam("k"), operand.getSharing());
+  firstK = at.firstK;
 }
 
 Value OperandLoader::getBytesLeft(Value begin, Value extent) const {
@@ -70,6 +71,8 @@ void OperandLoader::copyRows(Value k, Value to) const {
   Value chunk = b.rem(kernel.thread, chunks);
   Value row = b.div(kernel.thread, chunks);
   Value begin = b.add(b.mul(k, kRowBytes), b.mul(chunk, kChunkBytes));
+  if (firstK)
+    begin = b.add(begin, b.mul(firstK, elementBytes));
   Value bytes = getBytesLeft(begin, b.mul(extentK, elementBytes));
   Value index =
       b.mul(b.widen(b.add(first, row)), b.mul(strideRow, elementBytes));
@@ -104,6 +107,8 @@ void OperandLoader::copyLines(Value k, Value to) const {
   Value begin = b.add(b.mul(first, elementBytes), inLine);
   Value bytes = getBytesLeft(begin, b.mul(end, elementBytes));
   Value firstLine = b.add(b.mul(k, blockK), line);
+  if (firstK)
+    firstLine = b.add(firstLine, firstK);
   Value index = b.mul(b.widen(firstLine), b.mul(strideRow, elementBytes));
   Value from = b.offset(base, b.add(index, b.widen(begin)));
   Value step = b.mul(strideRow, elementBytes * together);

@@ -39,8 +39,8 @@ private:
   /// The tensor's first element, and elements from one row to the next.
   Value base, strideRow;
   /// The tile's first row, where rows end, and K of the operand, in what a
-  /// byte or more has of it.
-  Value first, end, extentK;
+  /// byte or more has of it; where the tile's K begins, null for 0.
+  Value first, end, extentK, firstK;
 };
 
 } // namespace mlir::fp8::mma

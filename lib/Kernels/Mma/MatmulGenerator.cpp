@@ -29,7 +29,7 @@ struct MmaMatmuls {
   static constexpr auto build = buildMatmul;
 
   static bool promotes(const MatmulSpec &spec) {
-    return !Wide && spec.isScaled() && spec.accumulate == Accumulate::Promote;
+    return promotesSums(spec, Wide);
   }
 
   static std::string describe(const MatmulSpec &, Config, GPUTargetAttr) {

@@ -51,17 +51,18 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, TileShape tile,
   int64_t shared =
       (target.getSharedBytes() + kReservedBytes) / resident - kReservedBytes -
       16 - (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
-  int64_t extent = tile.rows + tile.cols;
-  int64_t stages = std::min(
-      shared / (extent * kRowBytes + getFactorBytes(spec, extent)), kMaxStages);
   bool inPairs = spec.canStoreInBulk() && !swapped;
-  if (stages < 2)
-    return {};
-  return GemmConfigAttr::get(
-      target.getContext(), swapped ? tile.cols : tile.rows,
-      swapped ? tile.rows : tile.cols, stages, /*group=*/swapped ? 1 : 8,
-      splitK, swapped, inPairs ? GemmStore::Pairs : GemmStore::Direct,
-      tile.warpgroups);
+  auto getWith = [&](int64_t stages) {
+    return GemmConfigAttr::get(
+        target.getContext(), swapped ? tile.cols : tile.rows,
+        swapped ? tile.rows : tile.cols, stages, /*group=*/swapped ? 1 : 8,
+        splitK, swapped, inPairs ? GemmStore::Pairs : GemmStore::Direct,
+        tile.warpgroups);
+  };
+  int64_t stageBytes = (tile.rows + tile.cols) * kRowBytes +
+                       getFactorBytes(spec, getWith(/*stages=*/2));
+  int64_t stages = std::min(shared / stageBytes, kMaxStages);
+  return stages < 2 ? GemmConfigAttr() : getWith(stages);
 }
 
 SmallVector<GemmConfigAttr> mma::getMatmulCandidates(const MatmulSpec &spec,
@@ -142,7 +143,7 @@ double mma::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   double warps = 4.0 * double(config.getWarpgroups());
   double reads = (rows + cols * warps) * kRowBytes;
   double multiply = rows * cols * kRowBytes / double(target.getMmaRate());
-  if (promotesSums(spec, target))
+  if (promotesSums(spec, hasWideSums(target.getComputeCapability())))
     multiply += rows * cols / model.getAddRate();
   double block = std::max({multiply, (bytes + reads) / model.getSharedRate(),
                            bytes / double(target.getL2Rate())});

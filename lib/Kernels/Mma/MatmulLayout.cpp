@@ -22,15 +22,40 @@ static constexpr int64_t kReservedBytes = 1024;
 /// ptxas has them. Promotion has fragments of a whole K block.
 static constexpr int64_t kOtherRegisters = 56, kPromotionRegisters = 96;
 
-bool mma::promotesSums(const MatmulSpec &spec, GPUTargetAttr target) {
-  return spec.isScaled() && spec.accumulate == Accumulate::Promote &&
-         !hasWideSums(target.getComputeCapability());
+bool mma::promotesSums(const MatmulSpec &spec, bool hasWideSums) {
+  if (!spec.isScaled() || spec.accumulate != Accumulate::Promote)
+    return false;
+  return !hasWideSums || (spec.isBlocked() && !spec.isMicroscaled());
 }
 
-int64_t mma::getFactorBytes(const MatmulSpec &spec, int64_t rows) {
-  return spec.isMicroscaled()
-             ? rows * spec.a.getElementsOf(kRowBytes) / spec.a.getFactorK()
-             : 0;
+/// Factors in f32 that so many rows of a K block have.
+static int64_t getScales(const OperandSpec &operand, int64_t rows) {
+  if (!isBlockedAlongK(operand.scale) || isMicroscaled(operand.scale))
+    return 0;
+  return llvm::divideCeil(rows, getScaleRows(operand.scale));
+}
+
+static const OperandSpec &getRowSpec(const MatmulSpec &spec,
+                                     GemmConfigAttr config) {
+  return config.getSwapAb() ? spec.b : spec.a;
+}
+static const OperandSpec &getColSpec(const MatmulSpec &spec,
+                                     GemmConfigAttr config) {
+  return config.getSwapAb() ? spec.a : spec.b;
+}
+
+static int64_t getColScales(const MatmulSpec &spec, GemmConfigAttr config) {
+  int64_t cols = spec.getResultCols(config.getCols());
+  return getScales(getColSpec(spec, config), cols) * (config.getCols() / cols);
+}
+
+int64_t mma::getFactorBytes(const MatmulSpec &spec, GemmConfigAttr config) {
+  if (spec.isMicroscaled())
+    return (config.getRows() + config.getCols()) *
+           spec.a.getElementsOf(kRowBytes) / spec.a.getFactorK();
+  return llvm::alignTo(
+             4 * getScales(getRowSpec(spec, config), config.getRows()), 16) +
+         llvm::alignTo(4 * getColScales(spec, config), 16);
 }
 
 /// Why no config multiplies factors of a byte; empty if one does.
@@ -40,6 +65,8 @@ static std::string getMissingFactors(const MatmulSpec &spec) {
     return llvm::formatv("expected a known K that is a multiple of {0}, with "
                          "factors of {1}",
                          4 * factorK, factorK);
+  if (spec.getGrouping() == Grouping::K)
+    return "expected no groups of K with factors of a byte";
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
     if (operand->major != Major::K || operand->factorMajor != Major::K)
       return llvm::formatv("expected K to be the innermost dimension of {0}, "
@@ -53,16 +80,17 @@ static std::string getMissingFactors(const MatmulSpec &spec) {
 static std::string getMissing(const MatmulSpec &spec, GPUTargetAttr target) {
   if (spec.a.isLifted() || spec.b.isLifted())
     return "expected no packed weights, for which mma.sync has no kernels yet";
-  if (spec.getGrouping() == Grouping::K)
-    return "expected no groups of K, for which mma.sync has no kernels yet";
   if (spec.hasAdjacentRows() && spec.a.major != Major::K)
     return "expected K to be the innermost dimension of A with groups of rows, "
            "as copies begin at multiples of 16 bytes";
   if (spec.isMicroscaled() && multipliesFactors(target.getComputeCapability()))
     return getMissingFactors(spec);
-  if (spec.isBlocked())
-    return "expected no scale factors that change along K, for which "
-           "mma.sync has no kernels yet";
+  if (isMicroscaled(spec.a.scale) || isMicroscaled(spec.b.scale))
+    return "expected no factors of a byte, which this GPU's tensor cores do "
+           "not multiply";
+  if (spec.hasAdjacentRows() && spec.a.scale == ScaleBlock::Block128)
+    return "expected no blocks of 128 rows in groups of rows, which begin "
+           "anywhere";
   return "";
 }
 
@@ -91,12 +119,11 @@ LogicalResult mma::checkOperands(const MatmulSpec &spec, GPUTargetAttr target,
 }
 
 MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
-    : rows(config.getSwapAb() ? spec.b : spec.a, config.getRows(),
-           /*blocks=*/1),
-      cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
+    : rows(getRowSpec(spec, config), config.getRows(), /*blocks=*/1),
+      cols(getColSpec(spec, config), config.getCols(),
            /*blocks=*/1, /*part=*/spec.getResultCols(config.getCols())),
-      colsPart(config.getSwapAb() ? spec.a : spec.b,
-               spec.getResultCols(config.getCols()), /*blocks=*/1) {
+      colsPart(getColSpec(spec, config), spec.getResultCols(config.getCols()),
+               /*blocks=*/1) {
   offsetCols = offsetRows + config.getStages() * rows.getBytes();
   if (spec.isMicroscaled()) {
     factorsOfStep = spec.a.getElementsOf(32) / spec.a.getFactorK();
@@ -105,7 +132,13 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
   offsetRowFactors = offsetCols + config.getStages() * cols.getBytes();
   offsetColFactors =
       offsetRowFactors + config.getStages() * getRowFactorBytes();
-  offsetFlag = offsetColFactors + config.getStages() * getColFactorBytes();
+  rowScales = getScales(getRowSpec(spec, config), config.getRows());
+  colScales = getColScales(spec, config);
+  offsetRowScales = offsetColFactors + config.getStages() * getColFactorBytes();
+  offsetColScales =
+      offsetRowScales + config.getStages() * getScaleStride(/*ofRows=*/true);
+  offsetFlag =
+      offsetColScales + config.getStages() * getScaleStride(/*ofRows=*/false);
   offsetGroups = offsetFlag + 16;
   sharedBytes =
       offsetGroups +
@@ -141,12 +174,22 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
       return fail("expected a power of two of rows that are innermost, but got "
                   "{0}",
                   config);
+  // Factors of a block are loaded where a tile cuts none.
+  for (auto [operand, extent] :
+       {std::pair{&getRowSpec(spec, config), config.getRows()},
+        {&getColSpec(spec, config), spec.getResultCols(config.getCols())}})
+    if (operand->scale == ScaleBlock::Block128 && extent % 128 != 0 &&
+        128 % extent != 0)
+      return fail("expected tiles that cut no block of 128 rows, but got {0}",
+                  config);
   if (layout.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, layout.sharedBytes);
   int64_t registers =
       config.getSubtiles() * config.getRegisters() +
-      (promotesSums(spec, target) ? kPromotionRegisters : kOtherRegisters);
+      (promotesSums(spec, hasWideSums(target.getComputeCapability()))
+           ? kPromotionRegisters
+           : kOtherRegisters);
   layout.resident = std::max<int64_t>(
       1, std::min((target.getSharedBytes() + kReservedBytes) /
                       (layout.sharedBytes + kReservedBytes),

@@ -26,15 +26,17 @@ constexpr bool multipliesFactors(int64_t computeCapability) {
   return computeCapability >= 120;
 }
 
-/// Whether each K block's sums are added to others in f32.
-bool promotesSums(const MatmulSpec &spec, GPUTargetAttr target);
+/// Whether each K block's sums are added to others in f32, times factors or
+/// because the tensor core's have few bits.
+bool promotesSums(const MatmulSpec &spec, bool hasWideSums);
 
 /// Fails, with the reason, if no config multiplies such operands.
 LogicalResult checkOperands(const MatmulSpec &spec, GPUTargetAttr target,
                             std::string &reason);
 
-/// Bytes of factors in a stage that come with so many rows and columns.
-int64_t getFactorBytes(const MatmulSpec &spec, int64_t rows);
+/// Bytes of factors in a stage that a tile of this config has, of which the
+/// stages count for nothing.
+int64_t getFactorBytes(const MatmulSpec &spec, GemmConfigAttr config);
 
 /// Shared memory of a block, and how many of them a multiprocessor has room
 /// for.
@@ -48,10 +50,14 @@ public:
   /// from one tensor.
   OperandTile rows, cols, colsPart;
   int64_t offsetRows = 0, offsetCols, offsetRowFactors, offsetColFactors;
+  int64_t offsetRowScales, offsetColScales;
   int64_t offsetFlag, offsetGroups, sharedBytes;
   /// Words of four factors of a row in a K block, 0 without such, and how many
   /// factors of a row an instruction takes.
   int64_t factorWords = 0, factorsOfStep = 0;
+  /// Factors in f32 of a K block's rows and columns, 0 where they do not change
+  /// along K.
+  int64_t rowScales = 0, colScales = 0;
   int64_t resident;
 
   /// Factors of a stage.
@@ -60,6 +66,10 @@ public:
   }
   int64_t getColFactorBytes() const {
     return 4 * factorWords * (cols.getBytes() / kRowBytes);
+  }
+  /// From one stage's f32 to the next's: four are copied at once.
+  int64_t getScaleStride(bool ofRows) const {
+    return llvm::alignTo(4 * (ofRows ? rowScales : colScales), 16);
   }
 
 private:

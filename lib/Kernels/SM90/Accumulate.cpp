@@ -60,12 +60,8 @@ void Accumulator::release(Value stage) {
 void Accumulator::clearOthers(const Tile &tile, Value k, Value stage) {
   if (!tile.restK)
     return;
-  Value whole = b.i32(layout.rows.getBlockK());
-  Value isCut =
-      b.bitAnd(b.equal(b.add(k, 1), tile.kEnd), b.less(b.i32(0), tile.restK));
-  Value begin = b.select(b.equal(k, 0), tile.headK, b.i32(0));
-  Value end = b.select(isCut, tile.restK, whole);
-  b.ifThen(arith::OrIOp::create(b, isCut, b.less(b.i32(0), begin)), [&] {
+  OwnK own = OwnK::get(b, tile, k, layout.rows.getBlockK());
+  b.ifThen(own.isCut, [&] {
     int64_t threads = config.getConsumers() * 128;
     for (auto [operand, offset] : {std::pair{&layout.rows, layout.offsetRows},
                                    {&layout.cols, layout.offsetCols}})
@@ -73,7 +69,7 @@ void Accumulator::clearOthers(const Tile &tile, Value k, Value stage) {
           b,
           b.offset(kernel.shared,
                    b.add(b.mul(stage, operand->getBytes()), offset)),
-          begin, end, kernel.thread, threads);
+          own.begin, own.end, kernel.thread, threads);
     fenceForBulkCopies(b);
     b.namedBarrier(b.i32(kAllConsumersBarrier), threads);
   });

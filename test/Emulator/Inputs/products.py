@@ -48,6 +48,9 @@ TENSOR_CORE = [blackwell(128, 128), blackwell(128, 64, epilogue_warpgroups=2, st
                blackwell(256, 128, cta_group=2), blackwell(256, 64, cta_group=2, store="direct"),
                blackwell(128, 64, store="direct", epilogue_warpgroups=2), blackwell(16, 128, swap_ab="true", store="direct", group=1),
                blackwell(64, 128, swap_ab="true", store="direct"), blackwell(128, 256, staging=1)]
+# Configs of sm_89: both numbers of warpgroups, both stores, both sides.
+MMA = [config(128, 64, 2, "fp8_mma", warpgroups=2), config(64, 32, 4, "fp8_mma", store="direct"),
+       config(16, 64, 3, "fp8_mma", group=1, swap_ab="true", store="direct")]
 REGISTERS = [blackwell(128, 128, epilogue_warpgroups=2, staging=1), blackwell(128, 64), blackwell(128, 32, store="direct"),
              blackwell(256, 128, cta_group=2, epilogue_warpgroups=2, staging=1), blackwell(16, 128, swap_ab="true", store="direct")]
 
@@ -188,8 +191,8 @@ def choose(configs, args):
 def check_target(targets, run_kind):
     """As check, of the kinds of the target that the command line names."""
     args = make_parser(targets).parse_args()
-    if args.target == "sm_100a":
-        os.environ["FP8_EMULATOR_ARCH"] = "100"
+    if args.target != "sm_90a":
+        os.environ["FP8_EMULATOR_ARCH"] = args.target[3:].rstrip("a")
     return check(targets[args.target], args, run_kind)
 
 
