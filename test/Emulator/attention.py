@@ -7,6 +7,9 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 FP8_EMULATOR_SMS=1 %python %s sm_100a some
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a caps masks
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a dropout
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 FP8_EMULATOR_SMS=1 %python %s sm_89 some
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 %python %s sm_89 ada
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=120 %python %s sm_120a ada
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
@@ -153,7 +156,9 @@ SOME = [
     Attention("bf16", 2, 300, 300, 2, 2, 128, data="peaked", ranges="packed"),
 ]
 
-CHOICES = {"few": FEW, "caps": CAPS, "masks": MASKS, "dropout": DROPOUT, "some": SOME}
+# One of each way to find rows and scores, where kernels are those of another chip but for that.
+ADA = [CASES[i] for i in (2, 4, 6, 8, 9, 10, 16)] + CASES[21:60:6] + CAPS[::3] + MASKS[::5] + DROPOUT[::4]
+CHOICES = {"few": FEW, "ada": ADA, "caps": CAPS, "masks": MASKS, "dropout": DROPOUT, "some": SOME}
 
 
 def check_nan(target, rng):

@@ -34,32 +34,42 @@ static void copyRows(const AttentionBlock &kernel, AttentionOperand to,
                                    sequence, head, batch));
 }
 
-/// Where the keys of a tile are: of each box, the first row and the batch, or
-/// the page.
-static SmallVector<std::pair<Value, Value>>
-findKeys(const AttentionBlock &kernel, Value key, const AttentionTile &tile) {
+/// The page of a key; of one beyond a batch's last page, that.
+static Value findPage(const AttentionBlock &kernel, const AttentionTile &tile,
+                      Value key) {
   KernelBuilder &b = kernel.b;
   int64_t pageSize = kernel.spec.pageSize;
-  if (!pageSize)
-    return {{key, tile.batch}};
-  // All pages of a batch, of which a tile may have some beyond the last.
   Value count = b.div(kernel.getParam("keys"), pageSize);
   Value table =
       b.element(kernel.getParam("page_table.ptr"),
                 b.mul(b.widen(tile.batch), b.widen(count)), b.getI32Type());
   Value last = b.sub(kernel.getParam("pages"), b.i32(1));
-  Value first = b.rem(key, pageSize);
+  Value number = b.min(b.div(key, pageSize), b.sub(count, b.i32(1)));
+  Value page = b.loadConstant(b.element(table, b.widen(number), b.getI32Type()),
+                              b.getI32Type());
+  return b.createOrFold<arith::MinSIOp>(
+      b.createOrFold<arith::MaxSIOp>(page, b.i32(0)), last);
+}
+
+std::pair<Value, Value> fp8::findKey(const AttentionBlock &kernel,
+                                     const AttentionTile &tile, Value key) {
+  if (!kernel.spec.pageSize)
+    return {tile.batch, key};
+  return {findPage(kernel, tile, key), kernel.b.rem(key, kernel.spec.pageSize)};
+}
+
+/// Where the keys of a tile are: of each box, the first row and the batch, or
+/// the page.
+static SmallVector<std::pair<Value, Value>>
+findKeys(const AttentionBlock &kernel, Value key, const AttentionTile &tile) {
+  KernelBuilder &b = kernel.b;
+  if (!kernel.spec.pageSize)
+    return {{key, tile.batch}};
+  Value first = b.rem(key, kernel.spec.pageSize);
   SmallVector<std::pair<Value, Value>> found;
   for (int64_t row = 0; row < kernel.tileK;
-       row += getKeysOfBox(kernel.spec, kernel.tileK)) {
-    Value number =
-        b.min(b.div(b.add(key, row), pageSize), b.sub(count, b.i32(1)));
-    Value page = b.loadConstant(
-        b.element(table, b.widen(number), b.getI32Type()), b.getI32Type());
-    page = b.createOrFold<arith::MinSIOp>(
-        b.createOrFold<arith::MaxSIOp>(page, b.i32(0)), last);
-    found.emplace_back(first, page);
-  }
+       row += getKeysOfBox(kernel.spec, kernel.tileK))
+    found.emplace_back(first, findPage(kernel, tile, b.add(key, row)));
   return found;
 }
 

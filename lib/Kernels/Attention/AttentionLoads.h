@@ -31,6 +31,11 @@ void copyKeysAndValues(const AttentionBlock &kernel,
                        ArrayRef<AttentionOperand> operands, RingPosition empty,
                        Value number, const AttentionTile &tile);
 
+/// Where key `key` (i32) of a tile's batch is: the batch, or the page, and the
+/// row there.
+std::pair<Value, Value> findKey(const AttentionBlock &kernel,
+                                const AttentionTile &tile, Value key);
+
 /// Keys that one bulk copy brings: no more than a page has.
 int64_t getKeysOfBox(const AttentionSpec &spec, int64_t tileK);
 

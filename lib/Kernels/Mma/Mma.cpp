@@ -122,17 +122,22 @@ Value FragmentLoader::getOffset(int64_t offset, int64_t step) const {
                tile.getSwizzled(b, inBox));
 }
 
-Words FragmentLoader::load(Value base, int64_t offset, int64_t step) const {
+Words mma::loadMatrices(KernelBuilder &b, Value address, bool transposed) {
   Type word = b.getI32Type();
   auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
                                                SmallVector<Type>(4, word));
   Value loaded = NVVM::LdMatrixOp::create(
-      b, type, b.offset(base, getOffset(offset, step)), /*num=*/4,
-      tile.isTransposed() ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      b, type, address, /*num=*/4,
+      transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
       NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
       NVVM::LdStMatrixEltType::B16);
   Words words;
   for (auto [i, value] : llvm::enumerate(words))
     value = LLVM::ExtractValueOp::create(b, loaded, static_cast<int64_t>(i));
   return words;
+}
+
+Words FragmentLoader::load(Value base, int64_t offset, int64_t step) const {
+  return loadMatrices(b, b.offset(base, getOffset(offset, step)),
+                      tile.isTransposed());
 }

@@ -52,6 +52,9 @@ private:
   Type typeA, typeB, factors;
 };
 
+/// Four matrices of 8 rows of 16 bytes, whose addresses lanes bring (ldmatrix).
+Words loadMatrices(KernelBuilder &b, Value address, bool transposed);
+
 /// Loads fragments of an operand that lies in shared memory as `tile` says.
 class FragmentLoader {
 public:

@@ -10,6 +10,7 @@
 #define FP8_LIB_KERNELS_MMA_MMAARCHITECTURE_H
 
 #include "../AllKernels.h"
+#include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "fp8/Kernels/Machine.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -22,6 +23,7 @@ class MmaArchitecture : public Architecture {
 public:
   MmaArchitecture(StringRef chip, bool hasWideSums) : Architecture(chip) {
     addGenerator(MatmulSpec::kKind, createMatmulGenerator(hasWideSums));
+    addGenerator(AttentionSpec::kKind, createAttentionGenerator());
     addPortableGenerators(*this);
   }
 

@@ -81,3 +81,24 @@ std::string GemmConfigAttr::getLabel() const {
   os << "_g" << getGroup();
   return label;
 }
+
+LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
+                                          int64_t tileK, int64_t stages) {
+  // attention_c1
+  if (tileQ != 64 && tileQ != 128)
+    return emitError() << "expected tile_q to be 64 or 128, but got " << tileQ;
+  // attention_c2
+  if (tileK % 16 != 0)
+    return emitError() << "expected tile_k to be a multiple of 16, but got "
+                       << tileK;
+  // attention_c2, attention_c3
+  return checkRanges(emitError,
+                     {{"tile_k", tileK, 16, 256}, {"stages", stages, 2, 8}});
+}
+
+std::string AttentionConfigAttr::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << getTileQ() << 'x' << getTileK() << "_s" << getStages();
+  return label;
+}

@@ -95,4 +95,39 @@ def Mma_GemmConfigAttr : AttrDef<Mma_Dialect, "GemmConfig",
   }];
 }
 
+def Mma_AttentionConfigAttr : AttrDef<Mma_Dialect, "AttentionConfig",
+    [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
+  let mnemonic = "attention";
+  let summary = "how a generated attention kernel is built";
+  let description = [{
+    Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. A block
+    computes tiles of queries, one after the other, a warp 16 of them; keys and
+    values come in tiles through rings of shared memory.
+
+    | parameter | meaning |
+    | --- | --- |
+    | `tile_q` | queries of a tile: 64 or 128 |
+    | `tile_k` | keys that share a step of the softmax |
+    | `stages` | tiles of keys, and as many of values, in shared memory |
+
+    Constraints:
+    - (C1) `tile_q` is 64 or 128;
+    - (C2) `tile_k` is a multiple of 16 from 16 to 256, as many as a thread has
+      registers for;
+    - (C3) `stages` is in 2..8.
+
+    Example: `#fp8_mma.attention<tile_q = 128, tile_k = 64, stages = 2>`.
+  }];
+  let parameters = (ins
+    "int64_t":$tile_q,
+    "int64_t":$tile_k,
+    "int64_t":$stages
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getThreads() const { return 2 * getTileQ(); }
+  }];
+}
+
 #endif // FP8_LIB_KERNELS_MMA_MMADIALECT_TD

@@ -85,10 +85,10 @@ def _find_target():
 def find_reason_on_gpu(query, value, settings):
     """Why there is no kernel, or None: scores would be in memory."""
     target = _find_target()
-    if target == "sm_100a":
-        return "the kernel for sm_100a has run on the emulator alone"
+    if target in ("sm_100a", "sm_120a", "sm_121a"):
+        return f"the kernel for {target} has run on the emulator alone"
     if target != "sm_90a":
-        return f"{target} has no kernel of attention"
+        return f"the kernel for {target} has been timed on no such GPU"
     if query.dtype == torch.float32:
         return "f32 has no kernel on a GPU"
     columns, step = (query.shape[3], value.shape[3]), 32 if settings.format else 16

@@ -42,3 +42,23 @@
 
 // expected-error @+1 {{expected up to 128 sums of a thread, but got 256}}
 "test.c5"() {a = #fp8_mma.gemm<tile_m = 128, tile_n = 256, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_q to be 64 or 128, but got 192}}
+"test.attention_c1"() {a = #fp8_mma.attention<tile_q = 192, tile_k = 64, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_k to be a multiple of 16, but got 24}}
+"test.attention_c2"() {a = #fp8_mma.attention<tile_q = 128, tile_k = 24, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_k to be in 16..256, but got 272}}
+"test.attention_c2_range"() {a = #fp8_mma.attention<tile_q = 128, tile_k = 272, stages = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected stages to be in 2..8, but got 1}}
+"test.attention_c3"() {a = #fp8_mma.attention<tile_q = 128, tile_k = 64, stages = 1>} : () -> ()
