@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/IR/FP8Dialect.h"
+#include "fp8/IR/AttentionRecipe.h"
 #include "fp8/IR/ExactMath.h"
 #include "fp8/IR/FP8AttentionBackwardOp.h"
 #include "fp8/IR/FP8Attrs.h"
@@ -77,14 +78,14 @@ void FP8Dialect::initialize() {
 
 /// The attributes in the dialect's table.
 static constexpr StringLiteral attributeNames[] = {
-    kRecipeAttrName,     kRoleAttrName,          kNameAttrName,
-    kGradAttrName,       kWeightAttrName,        kFirstMicrobatchAttrName,
-    kRecomputeAttrName,  kSlotsAttrName,         kAccumulateAttrName,
-    kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
-    kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
-    kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
-    kFoldedAttrName,     kInvariantAttrName,     kExactAttrName,
-    kAmaxGroupAttrName};
+    kRecipeAttrName,     kRoleAttrName,           kNameAttrName,
+    kGradAttrName,       kWeightAttrName,         kFirstMicrobatchAttrName,
+    kRecomputeAttrName,  kSlotsAttrName,          kAccumulateAttrName,
+    kOperandsAttrName,   kStateAttrName,          kStateUpdateAttrName,
+    kStatsSlotsAttrName, kStateManifestAttrName,  kTilesAttrName,
+    kSaveAttrName,       kSavedAttrName,          kStateUsesAttrName,
+    kFoldedAttrName,     kInvariantAttrName,      kExactAttrName,
+    kAmaxGroupAttrName,  kAttentionRecipeAttrName};
 
 /// Whether an operation, or one around it, has an attribute.
 static bool isWithin(Operation *op, StringRef name) {
@@ -112,6 +113,12 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   if (name == kRecipeAttrName && !isa<RecipeAttrInterface>(value))
     return op->emitOpError("expected '")
            << name << "' to be a recipe, e.g. #fp8.current, but got " << value;
+  if (name == kAttentionRecipeAttrName)
+    return verifyAttentionRecipe(value, [&] {
+      InFlightDiagnostic diagnostic = op->emitOpError("expected '");
+      diagnostic << name << "' ";
+      return diagnostic;
+    });
   if (name == kRoleAttrName && !isa<GemmRoleAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be #fp8.role<fprop>, #fp8.role<dgrad> or "

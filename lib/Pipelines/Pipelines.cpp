@@ -77,12 +77,35 @@ static void buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createAnnotateGemmsPass());
 }
 
+/// Products and a softmax become attention where the GPU has a kernel for it.
+static void addRaiseAttention(OpPassManager &pm,
+                              const PipelineOptions &options) {
+  RaiseAttentionPassOptions raiseOptions;
+  raiseOptions.chip = options.target;
+  pm.addPass(createRaiseAttentionPass(raiseOptions));
+}
+
+/// Whether attention is raised; that is the kernel's own order of sums.
+static bool raisesAttention(const PipelineOptions &options, bool isGPU) {
+  return isGPU && options.raiseAttention && !options.invariant;
+}
+
+/// Whether a recipe may be for attention. Then it is raised before recipes:
+/// the kernel multiplies codes, and P is never in memory.
+static bool raisesBeforeRecipes(const PipelineOptions &options, bool isGPU) {
+  return raisesAttention(options, isGPU) &&
+         (!options.attentionRecipe.empty() || !options.recipeFile.empty());
+}
+
 /// 2: quantize and dequantize around contractions.
 static void buildRecipePipeline(OpPassManager &pm,
-                                const PipelineOptions &options) {
+                                const PipelineOptions &options, bool isGPU) {
+  if (raisesBeforeRecipes(options, isGPU))
+    addRaiseAttention(pm, options);
   ApplyRecipePassOptions applyOptions;
   applyOptions.recipe = options.recipe;
   applyOptions.recipeFile = options.recipeFile;
+  applyOptions.attentionRecipe = options.attentionRecipe;
   applyOptions.require = options.require;
   applyOptions.maxPadding = options.maxPadding;
   pm.addPass(createApplyRecipePass(applyOptions));
@@ -135,13 +158,9 @@ static void buildFusionPipeline(OpPassManager &pm,
   // dequantizes only. Statistics are of tensors as the program has them.
   if (!options.stats)
     addFuncPass(pm, createFoldPowersOfTwoPass());
-  // After recipes: products that one quantizes are not attention's. The
-  // kernel's sums depend on how keys are tiled.
-  if (isGPU && options.raiseAttention && !options.invariant) {
-    RaiseAttentionPassOptions raiseOptions;
-    raiseOptions.chip = options.target;
-    pm.addPass(createRaiseAttentionPass(raiseOptions));
-  }
+  // After recipes: products that one quantizes are not attention's.
+  if (raisesAttention(options, isGPU) && !raisesBeforeRecipes(options, isGPU))
+    addRaiseAttention(pm, options);
   addFuncPass(pm, createExchangeOperandsPass());
   addFuncPass(pm, createFormMatmulPass());
   DecomposeAttentionPassOptions attention;
@@ -287,7 +306,7 @@ static void buildPhase(OpPassManager &pm, Phase phase,
     buildImportPipeline(pm);
     break;
   case Phase::Recipe:
-    buildRecipePipeline(pm, options);
+    buildRecipePipeline(pm, options, isGPU);
     break;
   case Phase::Scaling:
     buildScalingPipeline(pm, options);
@@ -398,10 +417,12 @@ void fp8::registerPipelines(const PipelineOptions *defaults) {
         };
         // Recipes are checked here too: the pass would report them later, at
         // the module. Those of other dialects are known there only.
-        bool isOurs = !StringRef(options.recipe).split(',').first.contains('.');
-        if (!options.recipe.empty() && isOurs &&
-            !parseRecipe(options.recipe, &context, emitError))
-          return errorHandler(message);
+        for (StringRef recipe : {options.recipe, options.attentionRecipe}) {
+          bool isOurs = !recipe.split(',').first.contains('.');
+          if (!recipe.empty() && isOurs &&
+              !parseRecipe(recipe, &context, emitError))
+            return errorHandler(message);
+        }
         if (failed(buildPipeline(pm, options, emitError)))
           return errorHandler(message);
         return success();

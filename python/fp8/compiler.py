@@ -8,7 +8,7 @@ import time
 from fp8 import _core, cache as caches, files, programs
 from fp8.errors import ArgumentError, Diagnostic, Error, make_diagnostics, make_error, shorten
 from fp8.program import Program
-from fp8.recipes import get_text
+from fp8.recipes import Recipe, get_attention_text, get_text
 from fp8.remarks import make_remarks
 
 _FILE_ERROR = 6
@@ -91,6 +91,8 @@ def _read(source):
 
 
 def _write_option(value):
+    if isinstance(value, Recipe):
+        return get_text(value)
     return str(value).lower() if isinstance(value, bool) else os.fspath(value) if isinstance(
         value, os.PathLike) else str(value)
 
@@ -103,6 +105,9 @@ def _make_options(recipe, target, options):
         name, capability = _get_first_gpu()
         target, is_portable = get_target(capability)
     pairs = [("recipe", get_text(recipe)), ("target", target)]
+    attention = get_attention_text(recipe)
+    if attention is not None and options.get("attention_recipe") is None:
+        pairs.append(("attention-recipe", attention))
     if is_portable:  # Machine code for another chip does not run.
         if options.get("kernel_format") is None:
             pairs.append(("kernel-format", "ptx"))
@@ -130,7 +135,8 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
     - source: MLIR of func, linalg, tosa, arith, ... on tensors, or the fp8 dialect: text,
       bytecode as bytes, or the path of a file (a str without line breaks and braces is a path);
     - recipe: of fp8.recipes, or its text such as "mxfp8,mode=floor"; None computes what is
-      written, in high precision. Attributes of the program and `recipe_file` go first;
+      written, in high precision. Attributes of the program and `recipe_file` go first.
+      Products of attention are left to `attention_recipe`, of which `fp8_dpa` makes this recipe's;
     - target: "cpu", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a", or "auto": what the first GPU is, else "cpu"; "portable" is
       sm_89 for any later GPU, and a list of these, or text with commas, one program for several GPUs;
     - cache: keep the program on disk and take it from there next time: True for

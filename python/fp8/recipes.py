@@ -56,9 +56,11 @@ class Recipe:
     """What all have in common. A subclass has a field for each key of the compiler's recipe
     `name`: those that it declares first, for the sake of their names or places.
 
-    - fp8_dpa: attention, too, is of E4M3, each of Q, K and V scaled by its present amax: within
-      fp8.torch.autocast, by a Backend, of transformers' models, and of converted
-      MultiheadAttention. It is for Python, and no part of the text.
+    - fp8_dpa: attention, too, is of E4M3. fp8.compile and fp8.jax.compile take it as
+      `attention_recipe`, with the scales of this recipe where these are of tensors, else with
+      present ones. Within fp8.torch.autocast, by a Backend, of transformers' models, and of
+      converted MultiheadAttention each of Q, K and V is scaled by its present amax. It is for
+      Python, and no part of the text.
     """
 
     fp8_dpa: bool = field(default=False, kw_only=True)
@@ -239,6 +241,14 @@ def _read(text, default, negated):
             raise ValueError
         return (text == "true") != negated
     return type(default)(text)
+
+
+def get_attention_text(recipe):
+    """The text of the recipe that a recipe with `fp8_dpa` has for attention, else None: factors
+    there are of tensors."""
+    if not getattr(recipe, "fp8_dpa", False):
+        return None
+    return str(recipe if recipe._name in ("delayed", "current", "static") else Float8CurrentScaling())
 
 
 def get_text(recipe):

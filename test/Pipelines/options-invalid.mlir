@@ -29,7 +29,7 @@
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
-// UNKNOWN: error: unknown option 'colour': expected one of accumulate, accumulation-of, evaluate-constants, from, functional-state, fusion-report, invariant, keep-peak, kernel-cache, kernel-format, kernel-table, machine, max-padding, memory-price, raise-attention, recipe, recipe-file, require, stats, target, tf32, to
+// UNKNOWN: error: unknown option 'colour': expected one of accumulate, accumulation-of, attention-recipe, evaluate-constants, from, functional-state, fusion-report, invariant, keep-peak, kernel-cache, kernel-format, kernel-table, machine, max-padding, memory-price, raise-attention, recipe, recipe-file, require, stats, target, tf32, to
 // NUMBER: error: expected option 'max-padding' to be a number, but got 'much'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // TF32: error: expected a GPU as the target with tf32, but got 'cpu'

@@ -101,6 +101,15 @@ class Recipes(unittest.TestCase):
             self.assertEqual(str(recipe(**options, fp8_dpa=True)), str(recipe(**options)))
         self.assertEqual(fp8.DelayedScaling(2).margin, 2)
 
+    def test_recipe_of_attention(self):
+        for recipe, text in ((fp8.DelayedScaling(margin=1, fp8_dpa=True), "delayed,margin=1"),
+                             (fp8.Float8CurrentScaling(amax_epsilon=0.5, fp8_dpa=True), "current,amax_epsilon=0.5"),
+                             (fp8.StaticScaling("s", fp8_dpa=True), "static,state=s"),
+                             (fp8.RowwiseScaling(fp8_dpa=True), "current"), (fp8.MXFP8BlockScaling(fp8_dpa=True), "current")):
+            self.assertEqual(fp8.recipes.get_attention_text(recipe), text)
+        for recipe in None, "current", fp8.DelayedScaling():
+            self.assertIsNone(fp8.recipes.get_attention_text(recipe))
+
     def test_values_that_are_none(self):
         for value in ("max,margin=3", ["max"], None, max):
             with self.assertRaisesRegex(TypeError, "for 'amax_compute_algo', but got"):

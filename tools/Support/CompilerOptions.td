@@ -23,6 +23,7 @@ class KeyedFlag<KeyedOption option, string name = option.Key>
     : F<name, option.Help>;
 
 def recipe : Keyed<Recipe>;
+def attention_recipe : Keyed<AttentionRecipe>;
 def recipe_file : Keyed<RecipeFile>;
 def target : Keyed<Target>;
 def machine : Keyed<Machine>;

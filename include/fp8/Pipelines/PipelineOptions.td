@@ -28,6 +28,10 @@ def Recipe
 def RecipeFile
     : PipelineOption<"recipe-file", "recipeFile", "FILE",
                      "JSON rules that give recipes to contractions by name">;
+def AttentionRecipe
+    : PipelineOption<"attention-recipe", "attentionRecipe", "RECIPE",
+                     "The same of attention's products, which recipe is not "
+                     "for">;
 def Target : PipelineOption<"target", "target", "TARGET",
                             "cpu (the default), sm_89, sm_90a, sm_100a, "
                             "sm_120a or sm_121a; of a "

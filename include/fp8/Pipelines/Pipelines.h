@@ -39,6 +39,9 @@ struct PipelineOptions {
   std::string recipe;
   /// Path of a JSON recipe file; empty for none.
   std::string recipeFile;
+  /// Recipe of attention's products, which `recipe` is not for; empty leaves
+  /// them in high precision.
+  std::string attentionRecipe;
   /// Target: "cpu", or the chip of an architecture that kernels are built for.
   std::string target = "cpu";
   /// Whose numbers kernels are chosen by (fp8/Kernels/Machine.h); empty for the

@@ -12,6 +12,10 @@
 #include "fp8/IR/FP8Attrs.h"
 #include "llvm/Support/GlobPattern.h"
 
+namespace llvm::json {
+class Value;
+} // namespace llvm::json
+
 namespace mlir::fp8 {
 
 /// A recipe file: ordered rules on the names of contractions.
@@ -20,13 +24,15 @@ namespace mlir::fp8 {
 /// { "version": 1,
 ///   "rules": [ {"match": "*.lm_head", "recipe": "none"},
 ///              {"match": "*.mlp.*",   "recipe": "mxfp8,mode=floor"},
+///              {"role": "attention.*", "recipe": "delayed"},
 ///              {"match": "*",         "recipe": "current"} ],
 ///   "first_layers_high_precision": 1,
 ///   "last_layers_high_precision": 1 }
 /// ```
 ///
-/// The first rule whose glob matches decides. The first and last layers are
-/// those of `fp8::getLayers`, and win over the rules.
+/// The first rule whose globs match decides, that of the name and that of the
+/// role; one without a role is for no product of attention. The first and last
+/// layers are those of `fp8::getLayers`, and win over the rules.
 class RecipeFile {
 public:
   /// Reads and checks the file at `path`; reports through `emitError` which
@@ -35,17 +41,25 @@ public:
   load(StringRef path, MLIRContext *context,
        llvm::function_ref<InFlightDiagnostic()> emitError);
 
-  /// The recipe of the first rule that matches `name`; null if none does.
-  RecipeAttrInterface lookup(StringRef name) const;
+  /// The recipe of the first rule for `name` and `role`; null if there is none.
+  RecipeAttrInterface lookup(StringRef name, StringRef role,
+                             bool isOfAttention) const;
 
   int64_t getFirstLayersHighPrecision() const { return firstLayers; }
   int64_t getLastLayersHighPrecision() const { return lastLayers; }
 
 private:
   struct Rule {
-    llvm::GlobPattern pattern;
+    llvm::GlobPattern name;
+    std::optional<llvm::GlobPattern> role;
     RecipeAttrInterface recipe;
   };
+  /// Reads a rule; says what is wrong with it through `error`, or, where that
+  /// is its recipe, `emitError`.
+  static FailureOr<Rule>
+  readRule(llvm::json::Value &value, MLIRContext *context,
+           llvm::function_ref<LogicalResult(const Twine &)> error,
+           llvm::function_ref<InFlightDiagnostic()> emitError);
   std::vector<Rule> rules;
   int64_t firstLayers = 0;
   int64_t lastLayers = 0;

@@ -48,6 +48,14 @@ def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
     contraction stays as it is. A dynamic K, of which nobody knows how much it
     adds, is padded at run time unless `max-padding` is 0.
 
+    Products that surround a softmax are attention's: those of a program that
+    spells it, forward and backward, and `fp8.attention`. They have a recipe
+    where one is for attention: `fp8.recipe` on the operation itself, else the
+    innermost `fp8.attention_recipe`, else the first matching rule of the file
+    that has a `role`, else the pass option `attention-recipe`. In FP8 the
+    operands of `fp8.attention` are codes with a factor for the tensor, and so
+    are those of `fp8.attention_backward` of the same tensors.
+
     Every contraction gets exactly one optimization remark of category `fp8`:
     what was decided, or why it stays in high precision and what would change
     that. With `require`, staying for any reason but `#fp8.none` is an error.
@@ -68,6 +76,8 @@ def ApplyRecipePass : Pass<"fp8-apply-recipe", "::mlir::ModuleOp"> {
            "Recipe of contractions that nothing else decides: name[,key=value...]">,
     Option<"recipeFile", "recipe-file", "std::string", "\"\"",
            "JSON file of ordered rules; see docs/Recipes/RecipeFile.md">,
+    Option<"attentionRecipe", "attention-recipe", "std::string", "\"\"",
+           "Recipe of attention's products that nothing else decides">,
     Option<"require", "require", "bool", "false",
            "Fail when a contraction stays in high precision unasked">,
     Option<"maxPadding", "max-padding", "double", "0.25",

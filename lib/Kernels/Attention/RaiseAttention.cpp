@@ -9,6 +9,7 @@
 #include "../TargetLookup.h"
 #include "AttentionPattern.h"
 #include "DigitReshape.h"
+#include "fp8/IR/AttentionRecipe.h"
 #include "fp8/IR/ExactMath.h"
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/Kernels/KernelOpInterface.h"
@@ -336,6 +337,11 @@ LogicalResult Raiser::raise() {
       return fail("it is {0}, and the sums and functions of the kernel are its "
                   "own",
                   isInvariant(op) ? "invariant" : "exact");
+  for (Operation *op :
+       {pattern.scores.getOperation(), pattern.product.getOperation()})
+    if (auto recipe = op->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName);
+        recipe && !recipe.isHighPrecision())
+      return fail("its products have a recipe of their own");
   if (!(pattern.scale > 0) || !std::isfinite(static_cast<float>(pattern.scale)))
     return fail("expected a positive factor of scores, but got {0}",
                 pattern.scale);
@@ -355,6 +361,10 @@ LogicalResult Raiser::raise() {
   if (!op)
     return fail("expected extents that are known in part, but got {0}",
                 pattern.q.tensor.getType());
+  for (StringRef name :
+       {StringRef(kNameAttrName), StringRef(kAttentionRecipeAttrName)})
+    if (Attribute attribute = pattern.product->getAttr(name))
+      op->setAttr(name, attribute);
   if (target) {
     auto kernel = cast<KernelOpInterface>(op.getOperation());
     FailureOr<std::unique_ptr<KernelSpec>> spec = kernel.getKernelSpec(reason);

@@ -43,6 +43,8 @@ struct AnnotateGemmsPass : fp8::impl::AnnotateGemmsPassBase<AnnotateGemmsPass> {
   void runOnOperation() override;
   void raiseTosa();
   void annotate(FunctionOpInterface function);
+  /// `base`, with a number if it is taken.
+  std::string makeName(StringRef base);
 
   llvm::StringSet<> names;
   /// Copies of a name made so far, so that making one more takes no search.
@@ -123,10 +125,27 @@ void AnnotateGemmsPass::raiseTosa() {
   }
 }
 
+std::string AnnotateGemmsPass::makeName(StringRef base) {
+  std::string name = base.str();
+  // Not a component of its own, which might look like a layer's number.
+  while (!names.insert(name).second)
+    name = (base + "_" + Twine(++copies[base])).str();
+  return name;
+}
+
 void AnnotateGemmsPass::annotate(FunctionOpInterface function) {
   GemmRoles roles(function);
-  unsigned position = 0;
+  // Attention does not move the positions of products.
+  unsigned position = 0, attentions = 0;
   function->walk([&](Operation *op) {
+    if (isa<AttentionOp>(op) && !op->hasAttr(kNameAttrName)) {
+      std::string base = getLocationName(op->getLoc()).str();
+      if (base.empty())
+        base = (function.getName() + ".attention_" + Twine(attentions)).str();
+      ++attentions;
+      op->setAttr(kNameAttrName,
+                  StringAttr::get(&getContext(), makeName(base)));
+    }
     if (!isNamed(op))
       return;
     ++numContractions;
@@ -147,11 +166,8 @@ void AnnotateGemmsPass::annotate(FunctionOpInterface function) {
         base = (function.getName() + "." + op->getName().stripDialect() + "_" +
                 Twine(index))
                    .str();
-      std::string name = base;
-      // Not a component of its own, which might look like a layer's number.
-      while (!names.insert(name).second)
-        name = base + "_" + std::to_string(++copies[base]);
-      op->setAttr(kNameAttrName, StringAttr::get(&getContext(), name));
+      op->setAttr(kNameAttrName,
+                  StringAttr::get(&getContext(), makeName(base)));
     }
     if (!op->hasAttr(kRoleAttrName))
       op->setAttr(kRoleAttrName, GemmRoleAttr::get(&getContext(), role));
@@ -166,7 +182,7 @@ void AnnotateGemmsPass::runOnOperation() {
   names.clear();
   copies.clear();
   getOperation()->walk([&](Operation *op) {
-    if (!isa<linalg::LinalgOp, GroupedMatmulOp>(op))
+    if (!isa<linalg::LinalgOp, GroupedMatmulOp, AttentionOp>(op))
       return;
     if (auto name = op->getAttrOfType<StringAttr>(kNameAttrName))
       names.insert(name.getValue());

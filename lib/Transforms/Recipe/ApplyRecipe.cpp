@@ -44,25 +44,33 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   void runOnOperation() override;
 
   /// The innermost attribute around `op`.
-  static RecipeAttrInterface getRecipeAttribute(Operation *op);
-  RecipeAttrInterface getRecipe(Operation *op) const;
+  static RecipeAttrInterface
+  getRecipeAttribute(Operation *op, std::optional<AttentionRole> attention);
+  RecipeAttrInterface getRecipe(Operation *op, GemmRole role,
+                                std::optional<AttentionRole> attention) const;
+  /// Says why one of the first or last layers stays.
+  void stayForLayer(RecipeDecision &decision) const;
   /// Takes the recipe of `op`; false, with the reason, if it has none that
   /// quantizes.
   bool takeRecipe(Operation *op, RecipeDecision &decision) const;
-  /// A contraction, or a grouped matmul, and what becomes of it.
+  /// A contraction, a grouped matmul or attention, and what becomes of it.
   struct Decided {
     GroupedMatmulOp group;
+    AttentionOp attention;
     FailureOr<Contraction> contraction = failure();
     RecipeDecision decision;
   };
 
   LogicalResult readOptions();
   /// Finds which of `ops` the recipe file keeps in high precision.
-  void keepLayers(ArrayRef<Operation *> ops);
-  /// Decides about a contraction or a grouped matmul, with a remark.
-  Decided decide(Operation *op, const GemmRoles &roles);
+  void keepLayers(ArrayRef<Operation *> ops, const AttentionProducts &products);
+  /// Decides about a contraction, a grouped matmul or attention, with a remark.
+  Decided decide(Operation *op, const GemmRoles &roles,
+                 const AttentionProducts &products);
   RecipeDecision decideLinalg(linalg::LinalgOp op, const GemmRoles &roles,
+                              std::optional<AttentionProduct> attention,
                               FailureOr<Contraction> &contraction);
+  RecipeDecision decideAttention(AttentionOp op) const;
   /// Fails if a contraction that stays in high precision had to be in FP8.
   LogicalResult checkRequired(Operation *op, const RecipeDecision &decision);
   /// Fails if a row of an invariant product would depend on others.
@@ -70,7 +78,7 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   LogicalResult applyTo(FunctionOpInterface function);
   void rewrite(const Contraction &contraction, const RecipeDecision &decision);
 
-  RecipeAttrInterface defaultRecipe;
+  RecipeAttrInterface defaultRecipe, defaultOfAttention;
   std::optional<RecipeFile> file;
   /// Contractions that first/last-N-layers keep in high precision.
   DenseSet<Operation *> keptLayers;
@@ -83,21 +91,37 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
 //===----------------------------------------------------------------------===//
 
 /// The recipe of `op`; null if nothing names one.
-RecipeAttrInterface ApplyRecipePass::getRecipeAttribute(Operation *op) {
-  for (Operation *scope = op; scope; scope = scope->getParentOp())
-    if (auto recipe =
-            scope->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName))
+RecipeAttrInterface
+ApplyRecipePass::getRecipeAttribute(Operation *op,
+                                    std::optional<AttentionRole> attention) {
+  for (Operation *scope = op; scope; scope = scope->getParentOp()) {
+    // That of a scope is for linear layers.
+    if (!attention || scope == op)
+      if (auto recipe =
+              scope->getAttrOfType<RecipeAttrInterface>(kRecipeAttrName))
+        return recipe;
+    if (!attention)
+      continue;
+    if (RecipeAttrInterface recipe = getAttentionRecipe(
+            scope->getAttr(kAttentionRecipeAttrName), *attention))
       return recipe;
+  }
   return {};
 }
 
-RecipeAttrInterface ApplyRecipePass::getRecipe(Operation *op) const {
-  if (RecipeAttrInterface recipe = getRecipeAttribute(op))
+RecipeAttrInterface
+ApplyRecipePass::getRecipe(Operation *op, GemmRole role,
+                           std::optional<AttentionRole> attention) const {
+  if (RecipeAttrInterface recipe = getRecipeAttribute(op, attention))
     return recipe;
-  if (file)
-    if (RecipeAttrInterface recipe = file->lookup(getGemmName(op)))
+  if (file) {
+    std::string text = attention ? stringifyAttentionRole(*attention)
+                                 : stringifyGemmRole(role).str();
+    if (RecipeAttrInterface recipe =
+            file->lookup(getGemmName(op), text, attention.has_value()))
       return recipe;
-  return defaultRecipe;
+  }
+  return attention ? defaultOfAttention : defaultRecipe;
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,14 +143,28 @@ static std::optional<OperandFormat> getGivenFormat(Value tensor) {
       block.back(), type.getScaleType(), type.getHasTensorScale()};
 }
 
+void ApplyRecipePass::stayForLayer(RecipeDecision &decision) const {
+  decision.stay("it is in one of the first or last layers, which the recipe "
+                "file keeps in high precision",
+                "lower first_layers_high_precision or "
+                "last_layers_high_precision in the recipe file");
+}
+
 bool ApplyRecipePass::takeRecipe(Operation *op,
                                  RecipeDecision &decision) const {
-  decision.recipe = getRecipe(op);
+  std::optional<AttentionRole> attention;
+  if (decision.attention)
+    attention = decision.attention->role;
+  decision.recipe = getRecipe(op, decision.role, attention);
   if (keptLayers.contains(op))
-    decision.stay("it is in one of the first or last layers, which the recipe "
-                  "file keeps in high precision",
-                  "lower first_layers_high_precision or "
-                  "last_layers_high_precision in the recipe file");
+    stayForLayer(decision);
+  else if (!decision.recipe && attention)
+    decision.stay("it is a product of attention, to which no recipe applies: "
+                  "those of linear layers are not for it",
+                  "give one as attention-recipe, in a rule with the role " +
+                      stringifyAttentionRole(*attention) +
+                      " in a recipe file or as attribute "
+                      "fp8.attention_recipe");
   else if (!decision.recipe)
     decision.stay("no recipe applies to it",
                   "give a recipe as pass option, in a recipe file or as "
@@ -136,10 +174,35 @@ bool ApplyRecipePass::takeRecipe(Operation *op,
   return !decision.staysHighPrecision();
 }
 
+RecipeDecision ApplyRecipePass::decideAttention(AttentionOp op) const {
+  RecipeDecision decision;
+  decision.recipe = getRecipe(op, GemmRole::Fprop, AttentionRole::QK);
+  decision.recipeOfV = getRecipe(op, GemmRole::Fprop, AttentionRole::PV);
+  if (keptLayers.contains(op))
+    stayForLayer(decision);
+  fp8::decideAttention(op, decision);
+  return decision;
+}
+
+/// What the operands of a gradient's product hold, where the program does not
+/// say which values are gradients.
+static void markGradient(RecipeDecision &decision, const GemmRoles &roles,
+                         Value a, Value b) {
+  if (!decision.attention || !decision.attention->gradient ||
+      roles.isGradient(a) || roles.isGradient(b))
+    return;
+  bool isFirst = *decision.attention->gradient == 0;
+  decision.role = GemmRole::Wgrad;
+  decision.aKind = isFirst ? OperandKind::Gradient : OperandKind::Activation;
+  decision.bKind = isFirst ? OperandKind::Activation : OperandKind::Gradient;
+}
+
 RecipeDecision
 ApplyRecipePass::decideLinalg(linalg::LinalgOp op, const GemmRoles &roles,
+                              std::optional<AttentionProduct> attention,
                               FailureOr<Contraction> &contraction) {
   RecipeDecision decision;
+  decision.attention = attention;
   auto roleAttr = op->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
   Value a = op.getDpsInputOperand(0)->get();
   Value b = op.getDpsInputOperand(1)->get();
@@ -173,6 +236,7 @@ ApplyRecipePass::decideLinalg(linalg::LinalgOp op, const GemmRoles &roles,
   bool batched = !contraction->dims.batch.empty();
   std::tie(decision.aKind, decision.bKind) =
       roles.getOperandKinds(a, b, decision.role, batched);
+  markGradient(decision, roles, a, b);
   decision.a = decision.recipe.getOperandFormat(decision.role, decision.aKind);
   decision.b = decision.recipe.getOperandFormat(decision.role, decision.bKind);
   decision.accumulate = decision.recipe.getAccumulate(decision.role);
@@ -248,12 +312,15 @@ void ApplyRecipePass::rewrite(const Contraction &contraction,
 LogicalResult ApplyRecipePass::readOptions() {
   // At the location only: nobody wants the module with it.
   auto emitError = [&] { return mlir::emitError(getOperation().getLoc()); };
-  defaultRecipe = {};
-  if (!recipe.empty()) {
-    defaultRecipe = parseRecipe(recipe, &getContext(), emitError);
-    if (!defaultRecipe)
-      return failure();
-  }
+  auto read = [&](StringRef text, RecipeAttrInterface &parsed) {
+    parsed = {};
+    if (!text.empty())
+      parsed = parseRecipe(text, &getContext(), emitError);
+    return success(text.empty() || parsed);
+  };
+  if (failed(read(recipe, defaultRecipe)) ||
+      failed(read(attentionRecipe, defaultOfAttention)))
+    return failure();
   if (!(maxPadding >= 0.0))
     return emitError()
            << "expected max-padding to be a number that is not negative, "
@@ -270,8 +337,8 @@ LogicalResult ApplyRecipePass::readOptions() {
   return success();
 }
 
-/// The contractions and grouped matmuls of a function that no recipe has been
-/// applied to.
+/// The contractions, grouped matmuls and attention of a function that no recipe
+/// has been applied to.
 static SmallVector<Operation *> findContractions(FunctionOpInterface function) {
   SmallVector<Operation *> ops;
   function->walk([&](Operation *op) {
@@ -279,15 +346,27 @@ static SmallVector<Operation *> findContractions(FunctionOpInterface function) {
     // grouped matmul of codes.
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     auto grouped = dyn_cast<GroupedMatmulOp>(op);
+    auto attention = dyn_cast<AttentionOp>(op);
     if ((linalgOp && isContraction(linalgOp) &&
          !op->hasAttr(kAccumulateAttrName)) ||
-        (grouped && !grouped.isScaled()))
+        (grouped && !grouped.isScaled()) ||
+        (attention && !attention.isScaled()))
       ops.push_back(op);
   });
   return ops;
 }
 
-void ApplyRecipePass::keepLayers(ArrayRef<Operation *> ops) {
+/// What `op` is to attention; of fp8.attention the first of its two roles.
+static std::optional<AttentionRole>
+getAttentionRole(Operation *op, const AttentionProducts &products) {
+  if (isa<AttentionOp>(op))
+    return AttentionRole::QK;
+  std::optional<AttentionProduct> product = products.lookup(op);
+  return product ? std::optional(product->role) : std::nullopt;
+}
+
+void ApplyRecipePass::keepLayers(ArrayRef<Operation *> ops,
+                                 const AttentionProducts &products) {
   keptLayers.clear();
   if (!file)
     return;
@@ -296,7 +375,7 @@ void ApplyRecipePass::keepLayers(ArrayRef<Operation *> ops) {
   int64_t numLayers;
   SmallVector<int64_t> layers = getLayers(names, numLayers);
   for (auto [op, layer] : llvm::zip_equal(ops, layers))
-    if (layer >= 0 && !getRecipeAttribute(op) &&
+    if (layer >= 0 && !getRecipeAttribute(op, getAttentionRole(op, products)) &&
         (layer < file->getFirstLayersHighPrecision() ||
          layer >= numLayers - file->getLastLayersHighPrecision()))
       keptLayers.insert(op);
@@ -313,17 +392,25 @@ static void logDecision(Operation *op, const RecipeDecision &decision) {
            << describeOperand(decision.b);
 }
 
-ApplyRecipePass::Decided ApplyRecipePass::decide(Operation *op,
-                                                 const GemmRoles &roles) {
+ApplyRecipePass::Decided
+ApplyRecipePass::decide(Operation *op, const GemmRoles &roles,
+                        const AttentionProducts &products) {
   Decided decided;
   decided.group = dyn_cast<GroupedMatmulOp>(op);
+  decided.attention = dyn_cast<AttentionOp>(op);
   if (GroupedMatmulOp group = decided.group) {
+    auto role = op->getAttrOfType<GemmRoleAttr>(kRoleAttrName);
+    decided.decision.role = role ? role.getValue() : roles.getRole(group);
     takeRecipe(op, decided.decision);
     decideGrouped(group, roles, maxPadding, decided.decision);
     remarkDecision(group, decided.decision);
+  } else if (decided.attention) {
+    decided.decision = decideAttention(decided.attention);
+    remarkDecision(decided.attention, decided.decision);
   } else {
     auto linalgOp = cast<linalg::LinalgOp>(op);
-    decided.decision = decideLinalg(linalgOp, roles, decided.contraction);
+    decided.decision =
+        decideLinalg(linalgOp, roles, products.lookup(op), decided.contraction);
     remarkDecision(linalgOp, decided.decision);
   }
   logDecision(op, decided.decision);
@@ -358,13 +445,14 @@ LogicalResult ApplyRecipePass::checkInvariant(Operation *op,
 
 LogicalResult ApplyRecipePass::applyTo(FunctionOpInterface function) {
   SmallVector<Operation *> ops = findContractions(function);
-  keepLayers(ops);
   // Decide everything first: roles are of the function as it came.
   GemmRoles roles(function);
+  AttentionProducts products(function, roles);
+  keepLayers(ops, products);
   SmallVector<Decided, 0> quantized;
   LogicalResult result = success();
   for (Operation *op : ops) {
-    Decided decided = decide(op, roles);
+    Decided decided = decide(op, roles, products);
     if (!decided.decision.staysHighPrecision()) {
       if (failed(checkInvariant(op, decided.decision)))
         result = failure();
@@ -382,9 +470,12 @@ LogicalResult ApplyRecipePass::applyTo(FunctionOpInterface function) {
   for (Decided &decided : quantized)
     if (succeeded(decided.contraction))
       rewrite(*decided.contraction, decided.decision);
-  for (Decided &decided : quantized)
+  for (Decided &decided : quantized) {
     if (decided.group)
       quantizeGrouped(decided.group, decided.decision);
+    if (decided.attention)
+      quantizeAttention(decided.attention, decided.decision);
+  }
   return success();
 }
 

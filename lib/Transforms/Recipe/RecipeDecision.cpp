@@ -104,9 +104,13 @@ static void reportDecision(Operation *op, StringRef shape,
       remark::RemarkOpts::name("gemm").category("fp8").function(
           function ? function.getName() : StringRef());
   auto describe = [&](auto &remark) {
+    std::string role = stringifyGemmRole(decision.role).str();
+    if (isa<AttentionOp>(op))
+      role = "attention";
+    else if (decision.attention)
+      role = stringifyAttentionRole(decision.attention->role);
     remark << remark::detail::Remark::Arg("gemm", getGemmName(op))
-           << remark::detail::Remark::Arg("role",
-                                          stringifyGemmRole(decision.role));
+           << remark::detail::Remark::Arg("role", role);
     if (!shape.empty())
       remark << remark::detail::Remark::Arg("shape", shape);
   };
@@ -195,5 +199,27 @@ void fp8::remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision) {
   print(" M=", a[a.size() - 2]);
   print(" N=", b[b.size() - 2]);
   print(" K=", a.back());
+  reportDecision(op, text, decision);
+}
+
+void fp8::remarkDecision(AttentionOp op, const RecipeDecision &decision) {
+  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
+  ArrayRef<int64_t> v = AttentionOp::getShapeOf(op.getV());
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto print = [&](StringRef name, int64_t extent) {
+    os << name;
+    if (ShapedType::isDynamic(extent))
+      os << '?';
+    else
+      os << extent;
+  };
+  print("batch=", q[0]);
+  print(" heads=", q[op.getHeadDim()]);
+  print(" queries=", q[op.getSequenceDim()]);
+  print(" keys=", op.getNumKeys());
+  print(" columns=", q[3]);
+  if (v[3] != q[3])
+    print("/", v[3]);
   reportDecision(op, text, decision);
 }

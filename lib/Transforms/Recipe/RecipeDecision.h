@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_TRANSFORMS_RECIPE_RECIPEDECISION_H
 #define FP8_LIB_TRANSFORMS_RECIPE_RECIPEDECISION_H
 
+#include "AttentionProducts.h"
 #include "fp8/Analysis/GemmRoles.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/Transforms/CanonicalGemm.h"
@@ -19,7 +20,11 @@ namespace mlir::fp8 {
 /// Everything decided about one contraction before the IR is touched.
 struct RecipeDecision {
   RecipeAttrInterface recipe;
-  GemmRole role;
+  GemmRole role = GemmRole::Fprop;
+  /// What it is to attention, if it is a product of that.
+  std::optional<AttentionProduct> attention;
+  /// The recipe of V in fp8.attention, whose `recipe` is that of Q and K.
+  RecipeAttrInterface recipeOfV;
   /// Why the contraction stays in high precision, and what would change that;
   /// empty if it does not stay.
   std::string reason, suggestion;
@@ -56,6 +61,7 @@ std::string describeOtherRows(RecipeAttrInterface recipe, GemmRole role,
 /// The remark for `op`, one for every contraction, taken or refused.
 void remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision);
 void remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision);
+void remarkDecision(AttentionOp op, const RecipeDecision &decision);
 
 /// Pads the last dimension of `tensor` with `amount` zeros, which change
 /// neither an amax nor a product.
@@ -83,6 +89,11 @@ void decidePadding(RecipeDecision &decision, double maxPadding);
 void decideGrouped(GroupedMatmulOp op, const GemmRoles &roles,
                    double maxPadding, RecipeDecision &decision);
 void quantizeGrouped(GroupedMatmulOp op, const RecipeDecision &decision);
+
+/// The same of attention whose operands are numbers: `decision` has both
+/// recipes, if any are for it. Its gradient of the same tensors goes with it.
+void decideAttention(AttentionOp op, RecipeDecision &decision);
+void quantizeAttention(AttentionOp op, const RecipeDecision &decision);
 
 } // namespace mlir::fp8
 

@@ -7,13 +7,71 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp8/Transforms/RecipeFile.h"
+#include "fp8/IR/AttentionRecipe.h"
 #include "fp8/Support/InputFile.h"
 #include "fp8/Support/JSON.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+/// What rules may be for.
+static SmallVector<std::string> getRoles() {
+  SmallVector<std::string> roles;
+  for (GemmRole role : {GemmRole::Fprop, GemmRole::Dgrad, GemmRole::Wgrad})
+    roles.push_back(stringifyGemmRole(role).str());
+  for (AttentionRole role :
+       {AttentionRole::QK, AttentionRole::PV, AttentionRole::DP,
+        AttentionRole::DV, AttentionRole::DQ, AttentionRole::DK})
+    roles.push_back(stringifyAttentionRole(role));
+  return roles;
+}
+
+FailureOr<RecipeFile::Rule>
+RecipeFile::readRule(llvm::json::Value &value, MLIRContext *context,
+                     llvm::function_ref<LogicalResult(const Twine &)> error,
+                     llvm::function_ref<InFlightDiagnostic()> emitError) {
+  llvm::json::Object *rule = value.getAsObject();
+  if (!rule)
+    return error("expected an object");
+  for (auto &[key, unused] : *rule)
+    if (key != "match" && key != "role" && key != "recipe")
+      return error("unknown key '" + StringRef(key) +
+                   "': expected match, role or recipe");
+  std::optional<llvm::StringRef> match = rule->getString("match");
+  std::optional<llvm::StringRef> role = rule->getString("role");
+  std::optional<llvm::StringRef> text = rule->getString("recipe");
+  bool isWrong = (rule->get("match") && !match) || (rule->get("role") && !role);
+  if (isWrong || (!match && !role) || !text)
+    return error("expected strings 'match' and 'recipe', or 'role'");
+  // A pattern refers to its text, which the context keeps: the JSON that it
+  // comes from is gone by the time of the first match.
+  auto makePattern = [&](StringRef glob) {
+    return llvm::GlobPattern::create(StringAttr::get(context, glob).getValue(),
+                                     /*MaxSubPatterns=*/1024);
+  };
+  llvm::Expected<llvm::GlobPattern> name = makePattern(match.value_or("*"));
+  if (!name)
+    return error("key 'match': " + llvm::toString(name.takeError()));
+  std::optional<llvm::GlobPattern> ofRole;
+  if (role) {
+    llvm::Expected<llvm::GlobPattern> made = makePattern(*role);
+    if (!made)
+      return error("key 'role': " + llvm::toString(made.takeError()));
+    if (llvm::none_of(getRoles(), [&](const std::string &known) {
+          return made->match(known);
+        }))
+      return error("key 'role': expected some of " +
+                   llvm::join(getRoles(), ", ") + ", but got '" + *role + "'");
+    ofRole = std::move(*made);
+  }
+  RecipeAttrInterface recipe = parseRecipe(*text, context, emitError);
+  if (!recipe)
+    return failure();
+  return Rule{std::move(*name), std::move(ofRole), recipe};
+}
 
 FailureOr<RecipeFile>
 RecipeFile::load(StringRef path, MLIRContext *context,
@@ -63,38 +121,26 @@ RecipeFile::load(StringRef path, MLIRContext *context,
     return file;
   for (auto [index, value] : llvm::enumerate(*rules->getAsArray())) {
     std::string where = "rule " + std::to_string(index) + ": ";
-    llvm::json::Object *rule = value.getAsObject();
-    if (!rule)
-      return error(where + "expected an object");
-    for (auto &[key, unused] : *rule)
-      if (key != "match" && key != "recipe")
-        return error(where + "unknown key '" + StringRef(key) +
-                     "': expected match or recipe");
-    std::optional<llvm::StringRef> match = rule->getString("match");
-    std::optional<llvm::StringRef> text = rule->getString("recipe");
-    if (!match || !text)
-      return error(where + "expected strings 'match' and 'recipe'");
-    // A pattern refers to its text, which the context keeps: the JSON that it
-    // comes from is gone by the time of the first match.
-    llvm::Expected<llvm::GlobPattern> pattern = llvm::GlobPattern::create(
-        StringAttr::get(context, *match).getValue(), /*MaxSubPatterns=*/1024);
-    if (!pattern)
-      return error(where +
-                   "key 'match': " + llvm::toString(pattern.takeError()));
-    RecipeAttrInterface recipe = parseRecipe(*text, context, [&] {
-      return emitError() << "recipe file '" << path << "': " << where;
-    });
-    if (!recipe)
+    FailureOr<Rule> rule = readRule(
+        value, context,
+        [&](const Twine &message) { return error(where + message); },
+        [&] {
+          return emitError() << "recipe file '" << path << "': " << where;
+        });
+    if (failed(rule))
       return failure();
-    file.rules.push_back({std::move(*pattern), recipe});
+    file.rules.push_back(std::move(*rule));
   }
   return file;
 }
 
-RecipeAttrInterface RecipeFile::lookup(StringRef name) const {
-  for (const Rule &rule : rules)
-    if (rule.pattern.match(name))
+RecipeAttrInterface RecipeFile::lookup(StringRef name, StringRef role,
+                                       bool isOfAttention) const {
+  for (const Rule &rule : rules) {
+    bool isForRole = rule.role ? rule.role->match(role) : !isOfAttention;
+    if (isForRole && rule.name.match(name))
       return rule.recipe;
+  }
   return {};
 }
 

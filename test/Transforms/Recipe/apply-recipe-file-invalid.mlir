@@ -13,6 +13,7 @@
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/rule-key.json 2>&1 | FileCheck %s --check-prefix=RULEKEY
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/rule-missing.json 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/glob.json 2>&1 | FileCheck %s --check-prefix=GLOB
+// RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/role.json 2>&1 | FileCheck %s --check-prefix=ROLE
 // RUN: not fp8-opt %t/program.mlir --fp8-apply-recipe=recipe-file=%t/recipe.json 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-opt %t/program.mlir --fp8-pipeline="recipe-file=%t/recipe.json to=recipe" 2>&1 | FileCheck %s --check-prefix=RECIPE
 
@@ -27,9 +28,10 @@
 // LAYERS: error: recipe file '{{.*}}layers.json': expected key 'last_layers_high_precision' to be a number that is not negative
 // RULES: error: recipe file '{{.*}}rules.json': expected key 'rules' to be an array
 // RULE: error: recipe file '{{.*}}rule.json': rule 1: expected an object
-// RULEKEY: error: recipe file '{{.*}}rule-key.json': rule 0: unknown key 'name': expected match or recipe
-// MISSING: error: recipe file '{{.*}}rule-missing.json': rule 0: expected strings 'match' and 'recipe'
+// RULEKEY: error: recipe file '{{.*}}rule-key.json': rule 0: unknown key 'name': expected match, role or recipe
+// MISSING: error: recipe file '{{.*}}rule-missing.json': rule 0: expected strings 'match' and 'recipe', or 'role'
 // GLOB: error: recipe file '{{.*}}glob.json': rule 0: key 'match': invalid glob pattern, unmatched '['
+// ROLE: error: recipe file '{{.*}}role.json': rule 0: key 'role': expected some of fprop, dgrad, wgrad, attention.qk, attention.pv, attention.dp, attention.dv, attention.dq, attention.dk, but got 'attention.q?*x'
 // RECIPE: error: recipe file '{{.*}}recipe.json': rule 0: unknown key 'mode' of recipe 'current'
 
 //--- program.mlir
@@ -67,5 +69,7 @@ func.func @f() {
 {"version": 1, "rules": [{"match": "*"}]}
 //--- glob.json
 {"version": 1, "rules": [{"match": "a[", "recipe": "none"}]}
+//--- role.json
+{"version": 1, "rules": [{"role": "attention.q?*x", "recipe": "none"}]}
 //--- recipe.json
 {"version": 1, "rules": [{"match": "*", "recipe": "current,mode=floor"}]}

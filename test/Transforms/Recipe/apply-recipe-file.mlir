@@ -3,6 +3,8 @@
 // RUN: fp8-opt %t/layers.mlir --fp8-apply-recipe="recipe=rowwise recipe-file=%t/ends.json" | FileCheck %s --check-prefix=ENDS
 // RUN: fp8-opt %t/unnumbered.mlir --fp8-apply-recipe="recipe=rowwise recipe-file=%t/ends.json" | FileCheck %s --check-prefix=UNNUMBERED
 // RUN: fp8-opt %t/layers.mlir --fp8-pipeline="recipe-file=%t/rules.json to=recipe" | FileCheck %s --check-prefix=PIPELINE
+// RUN: sed 's/name = "layers.0.up"/name = "layers.0.up", fp8.role = #fp8.role<dgrad>/' %t/layers.mlir > %t/roles.mlir
+// RUN: fp8-opt %t/roles.mlir --fp8-apply-recipe="recipe=rowwise recipe-file=%t/roles.json" | FileCheck %s --check-prefix=ROLES
 
 // The first rule that matches decides, then the pass option; an attribute wins
 // over both.
@@ -27,6 +29,10 @@
 // UNNUMBERED: linalg.contract {{.*}}fp8.name = "b"
 // UNNUMBERED: linalg.matmul {fp8.name = "c"}
 
+// A rule with a role is for it alone.
+// ROLES: linalg.contract {{.*}}fp8.name = "layers.0.up"{{.*}} fp8.recipe = #fp8.mxfp8, fp8.role = #fp8.role<dgrad>
+// ROLES: linalg.contract {{.*}}fp8.name = "layers.0.down"{{.*}} fp8.recipe = #fp8.current
+
 // PIPELINE: fp8.recipe = #fp8.mxfp8<mode = floor>
 
 //--- rules.json
@@ -39,6 +45,8 @@
     {"match": "*.up", "recipe": "none"}
   ]
 }
+//--- roles.json
+{"version": 1, "rules": [{"role": "attention.*", "recipe": "none"}, {"role": "dgrad", "recipe": "mxfp8"}, {"match": "*", "recipe": "current"}]}
 //--- ends.json
 {"version": 1, "first_layers_high_precision": 1, "last_layers_high_precision": 1}
 //--- layers.mlir

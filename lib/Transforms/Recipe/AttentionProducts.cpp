@@ -1,0 +1,354 @@
+//===- AttentionProducts.cpp - Products around a softmax ------------------===//
+//
+// Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionProducts.h"
+#include "fp8/Transforms/CanonicalGemm.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace mlir::fp8;
+
+namespace {
+/// What follows from an exponential of scores.
+struct Follower {
+  /// Where its value has each dimension of the exponential, -1 for nowhere.
+  SmallVector<int64_t> dims;
+  /// Whether nothing has been added: shares, times or by something.
+  bool isShare;
+};
+
+/// A product that has such a value as an operand.
+struct Use {
+  linalg::LinalgOp product;
+  unsigned operand;
+  Follower value;
+  /// Products without weights that the operand is computed of in other ways
+  /// than by exponentials: of a gradient of scores, that of shares.
+  SmallVector<Operation *, 2> others = {};
+
+  bool isOfShares() const { return value.isShare && others.empty(); }
+};
+
+/// What becomes of the scores that one product computes.
+class Scores {
+public:
+  Scores(linalg::LinalgOp product, const GemmRoles &roles)
+      : product(product), roles(roles) {}
+
+  /// Whether they are attention's; `uses` are its other products then.
+  bool find();
+  ArrayRef<Use> getUses() const { return uses; }
+  /// Whether the product of `use` sums over keys.
+  bool sumsKeys(const Use &use) const;
+
+private:
+  bool findExponentials();
+  void findOthers(Use &use) const;
+  void follow(Operation *op);
+  void followLinalg(linalg::LinalgOp op);
+  void followReshape(Operation *op, Value source,
+                     ArrayRef<ReassociationIndices> groups, bool isCollapse);
+  /// Takes `result` for one that follows from `source`.
+  void add(Value result, SmallVector<int64_t> dims, bool isShare) {
+    values.try_emplace(result, Follower{std::move(dims), isShare});
+  }
+
+  linalg::LinalgOp product;
+  const GemmRoles &roles;
+  llvm::SmallSetVector<Operation *, 2> exponentials;
+  llvm::DenseMap<Value, Follower> values;
+  SmallVector<Use> uses;
+  /// The dimension of keys of the exponential, once it has been summed.
+  std::optional<int64_t> keys;
+};
+} // namespace
+
+static bool isProduct(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && isContraction(linalgOp);
+}
+
+static bool multipliesWeight(linalg::LinalgOp op, const GemmRoles &roles) {
+  return llvm::any_of(op.getDpsInputs(), [&](Value operand) {
+    return roles.isMarkedWeight(operand);
+  });
+}
+
+/// Whether `op` computes numbers of tensors one by one, or moves them.
+static bool isFollowed(Operation *op) {
+  if (op->getNumResults() == 0 || isProduct(op))
+    return false;
+  return isa<linalg::LinalgOp, linalg::SoftmaxOp>(op) ||
+         isa_and_present<tensor::TensorDialect, arith::ArithDialect,
+                         math::MathDialect>(op->getDialect());
+}
+
+static bool isExponential(Operation *op) {
+  if (isa<math::ExpOp, math::Exp2Op, linalg::SoftmaxOp>(op))
+    return isa<TensorType>(op->getResult(0).getType());
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.getNumReductionLoops() == 0 &&
+         llvm::any_of(*linalgOp.getBlock(),
+                      llvm::IsaPred<math::ExpOp, math::Exp2Op>);
+}
+
+static Value skipCasts(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether a body adds something to what depends on `seeds`.
+static bool addsTo(Block &body, llvm::SmallPtrSet<Value, 8> seeds) {
+  for (Operation &op : body) {
+    if (!llvm::any_of(op.getOperands(),
+                      [&](Value value) { return seeds.contains(value); }))
+      continue;
+    if (isa<arith::AddFOp, arith::SubFOp>(op))
+      return true;
+    seeds.insert_range(op.getResults());
+  }
+  return false;
+}
+
+/// Whether `op` is a sum of its one operand, nothing else.
+static bool isSum(linalg::LinalgOp op) {
+  if (op.getNumReductionLoops() == 0 || op.getNumDpsInputs() != 1 ||
+      op.getNumDpsInits() != 1)
+    return false;
+  auto add = op.getBlock()
+                 ->getTerminator()
+                 ->getOperand(0)
+                 .getDefiningOp<arith::AddFOp>();
+  if (!add)
+    return false;
+  Block *body = op.getBlock();
+  Value lhs = skipCasts(add.getLhs()), rhs = skipCasts(add.getRhs());
+  return (lhs == body->getArgument(0) && rhs == body->getArgument(1)) ||
+         (lhs == body->getArgument(1) && rhs == body->getArgument(0));
+}
+
+bool Scores::findExponentials() {
+  SmallVector<Value> worklist{product->getResult(0)};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val().getUsers()) {
+      if (!isFollowed(user) || !seen.insert(user).second)
+        continue;
+      if (isExponential(user))
+        exponentials.insert(user);
+      else
+        llvm::append_range(worklist, user->getResults());
+    }
+  return !exponentials.empty();
+}
+
+/// Where the results of `op` have what an operand has in `dims`.
+static SmallVector<int64_t> mapDims(AffineMap from, AffineMap to,
+                                    ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> result;
+  for (int64_t dim : dims) {
+    result.push_back(-1);
+    if (dim < 0)
+      continue;
+    for (auto [index, expr] : llvm::enumerate(to.getResults()))
+      if (isa<AffineDimExpr>(expr) && expr == from.getResult(dim))
+        result.back() = index;
+  }
+  return result;
+}
+
+/// Whether the loop of a dimension that `map` has is summed over.
+static bool isReduced(linalg::LinalgOp op, AffineMap map, int64_t dim) {
+  auto loop = dyn_cast<AffineDimExpr>(map.getResult(dim));
+  return loop && op.getIteratorTypesArray()[loop.getPosition()] ==
+                     utils::IteratorType::reduction;
+}
+
+void Scores::followLinalg(linalg::LinalgOp op) {
+  bool isUse = isProduct(op);
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    auto found = values.find(operand->get());
+    if (found == values.end())
+      continue;
+    Follower value = found->second;
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    if (isUse) {
+      uses.push_back({op, operand->getOperandNumber(), value});
+      continue;
+    }
+    if (op.getNumReductionLoops() != 0) {
+      if (!value.isShare || !isSum(op))
+        continue;
+      for (auto [index, dim] : llvm::enumerate(value.dims))
+        if (dim >= 0 && isReduced(op, map, dim))
+          keys = index;
+      continue;
+    }
+    llvm::SmallPtrSet<Value, 8> seeds{op.getMatchingBlockArgument(operand)};
+    bool isShare = value.isShare && !addsTo(*op.getBlock(), seeds);
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      add(result,
+          mapDims(map, op.getIndexingMapMatchingResult(result), value.dims),
+          isShare);
+  }
+}
+
+void Scores::followReshape(Operation *op, Value source,
+                           ArrayRef<ReassociationIndices> groups,
+                           bool isCollapse) {
+  auto found = values.find(source);
+  if (found == values.end())
+    return;
+  Follower value = found->second;
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  for (int64_t &dim : value.dims)
+    if (dim >= 0 && isCollapse) {
+      dim = llvm::find_if(groups,
+                          [&](const ReassociationIndices &group) {
+                            return llvm::is_contained(group, dim);
+                          }) -
+            groups.begin();
+    } else if (dim >= 0) {
+      // That of several which has more than one element.
+      const ReassociationIndices &group = groups[dim];
+      dim = group.front();
+      for (int64_t part : group)
+        if (result.getDimSize(part) != 1)
+          dim = part;
+    }
+  add(op->getResult(0), value.dims, value.isShare);
+}
+
+void Scores::follow(Operation *op) {
+  if (exponentials.contains(op)) {
+    bool isShare = true;
+    Value result = op->getResult(0);
+    auto type = cast<RankedTensorType>(result.getType());
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op)) {
+      keys = softmax.getDimension();
+    } else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+      llvm::SmallPtrSet<Value, 8> seeds;
+      for (Operation &each : *linalgOp.getBlock())
+        if (isa<math::ExpOp, math::Exp2Op>(each))
+          seeds.insert(each.getResult(0));
+      isShare = !addsTo(*linalgOp.getBlock(), seeds);
+    }
+    return add(result, dims, isShare);
+  }
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return followLinalg(linalgOp);
+  if (!isFollowed(op))
+    return;
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return followReshape(op, collapse.getSrc(),
+                         collapse.getReassociationIndices(), true);
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return followReshape(op, expand.getSrc(), expand.getReassociationIndices(),
+                         false);
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  for (Value operand : op->getOperands()) {
+    auto found = values.find(operand);
+    if (!type || found == values.end())
+      continue;
+    Follower value = found->second;
+    if (cast<RankedTensorType>(operand.getType()).getRank() != type.getRank())
+      value.dims.assign(value.dims.size(), -1);
+    add(op->getResult(0), value.dims,
+        value.isShare && !isa<arith::AddFOp, arith::SubFOp>(op));
+  }
+}
+
+bool Scores::find() {
+  if (multipliesWeight(product, roles) || !findExponentials())
+    return false;
+  // In the order of the program, so that operands come before what has them.
+  for (Operation *op = product->getNextNode(); op; op = op->getNextNode())
+    follow(op);
+  for (Use &use : uses)
+    findOthers(use);
+  // What has been added to, but for a gradient, is a loss's.
+  llvm::erase_if(uses, [&](const Use &use) {
+    return multipliesWeight(use.product, roles) ||
+           (!use.value.isShare && use.others.empty());
+  });
+  return keys &&
+         llvm::any_of(uses, [](const Use &use) { return use.isOfShares(); });
+}
+
+bool Scores::sumsKeys(const Use &use) const {
+  int64_t dim = use.value.dims[*keys];
+  linalg::LinalgOp op = use.product;
+  return dim < 0 ||
+         isReduced(op,
+                   op.getMatchingIndexingMap(&op->getOpOperand(use.operand)),
+                   dim);
+}
+
+void Scores::findOthers(Use &use) const {
+  SmallVector<Value> worklist{use.product->getOperand(use.operand)};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second || exponentials.contains(op))
+      continue;
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (linalgOp && isContraction(linalgOp)) {
+      if (op != product && !multipliesWeight(linalgOp, roles))
+        use.others.push_back(op);
+    } else if (linalgOp && linalgOp.getNumReductionLoops() == 0) {
+      llvm::append_range(worklist, linalgOp.getDpsInputs());
+    } else if (!linalgOp && isFollowed(op)) {
+      llvm::append_range(worklist, op->getOperands());
+    }
+  }
+}
+
+AttentionProducts::AttentionProducts(FunctionOpInterface function,
+                                     const GemmRoles &roles) {
+  SmallVector<linalg::LinalgOp> all;
+  function->walk([&](linalg::LinalgOp op) {
+    if (isContraction(op) && op->getNumResults() == 1)
+      all.push_back(op);
+  });
+  for (linalg::LinalgOp op : all) {
+    Scores scores(op, roles);
+    if (!scores.find())
+      continue;
+    products.insert({op, {AttentionRole::QK, std::nullopt}});
+    llvm::SmallSetVector<Operation *, 4> others;
+    llvm::SmallPtrSet<Value, 4> gradients;
+    for (const Use &use : scores.getUses()) {
+      bool sums = scores.sumsKeys(use);
+      AttentionProduct found{sums ? AttentionRole::PV : AttentionRole::DV,
+                             std::nullopt};
+      if (!use.isOfShares()) {
+        found = {sums ? AttentionRole::DQ : AttentionRole::DK, use.operand};
+        others.insert(use.others.begin(), use.others.end());
+      } else if (!sums) {
+        found.gradient = 1 - use.operand;
+        gradients.insert(
+            GemmRoles::getSource(use.product->getOperand(1 - use.operand)));
+      }
+      products.insert({use.product, found});
+    }
+    for (Operation *other : others) {
+      bool isFirst =
+          !gradients.contains(GemmRoles::getSource(other->getOperand(1)));
+      products.insert({other, {AttentionRole::DP, isFirst ? 0 : 1}});
+    }
+  }
+}

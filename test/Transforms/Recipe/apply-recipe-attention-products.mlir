@@ -1,0 +1,105 @@
+// RUN: fp8-opt %s --fp8-annotate-gemms --fp8-apply-recipe=recipe=current --fp8-remarks=text:- -o /dev/null | FileCheck %s
+// RUN: fp8-opt %s --fp8-annotate-gemms --fp8-apply-recipe="recipe=rowwise attention-recipe=current" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefix=GIVEN
+
+// A recipe of linear layers is not for the products of attention that a program spells, forward or backward; what is
+// given for attention is.
+
+!qkv = tensor<2x64x64xf32>
+!row = tensor<2x64xf32>
+
+// CHECK: forward.scores: high precision; role attention.qk, shape batch=2 M=64 N=64 K=64, recipe none, reason it is a product of attention, to which no recipe applies: those of linear layers are not for it, suggestion give one as attention-recipe, in a rule with the role attention.qk in a recipe file or as attribute fp8.attention_recipe
+// CHECK: forward.values: high precision; role attention.pv,
+// GIVEN: forward.scores: fp8; role attention.qk, {{.*}} recipe current, a f8E4M3FN[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: forward.values: fp8; role attention.pv, {{.*}} recipe current,
+// Gradients are as the recipe has them, though no argument says that it is one.
+// CHECK: forward.dv: high precision; role attention.dv,
+// CHECK: forward.dp: high precision; role attention.dp,
+// CHECK: forward.dq: high precision; role attention.dq,
+// CHECK: forward.dk: high precision; role attention.dk,
+// GIVEN: forward.dv: fp8; role attention.dv, {{.*}} a f8E4M3FN[*x*]f32, b f8E5M2[*x*]f32
+// GIVEN: forward.dp: fp8; role attention.dp, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: forward.dq: fp8; role attention.dq, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: forward.dk: fp8; role attention.dk, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+func.func @forward(%q: !qkv, %k: !qkv, %v: !qkv, %grad: !qkv, %zero: !qkv, %low: !row, %none: !row) -> (!qkv, !qkv, !qkv, !qkv) {
+  %s = linalg.batch_matmul indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>]
+      ins(%q, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("forward.scores")
+  %max = linalg.reduce ins(%s : !qkv) outs(%low : !row) dimensions = [2] (%in: f32, %acc: f32) {
+    %m = arith.maximumf %in, %acc : f32
+    linalg.yield %m : f32
+  }
+  %wide_max = linalg.broadcast ins(%max : !row) outs(%zero : !qkv) dimensions = [2]
+  %distance = linalg.sub ins(%s, %wide_max : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %e = linalg.exp ins(%distance : !qkv) outs(%zero : !qkv) -> !qkv
+  %sum = linalg.reduce ins(%e : !qkv) outs(%none : !row) dimensions = [2] (%in: f32, %acc: f32) {
+    %a = arith.addf %in, %acc : f32
+    linalg.yield %a : f32
+  }
+  %wide_sum = linalg.broadcast ins(%sum : !row) outs(%zero : !qkv) dimensions = [2]
+  %p = linalg.div ins(%e, %wide_sum : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %o = linalg.batch_matmul ins(%p, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("forward.values")
+
+  %turned = linalg.transpose ins(%p : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dv = linalg.batch_matmul ins(%turned, %grad : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("forward.dv")
+  %dp = linalg.batch_matmul indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>]
+      ins(%grad, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("forward.dp")
+  %products = linalg.mul ins(%p, %dp : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %delta = linalg.reduce ins(%products : !qkv) outs(%none : !row) dimensions = [2] (%in: f32, %acc: f32) {
+    %a = arith.addf %in, %acc : f32
+    linalg.yield %a : f32
+  }
+  %wide_delta = linalg.broadcast ins(%delta : !row) outs(%zero : !qkv) dimensions = [2]
+  %centred = linalg.sub ins(%dp, %wide_delta : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %ds = linalg.mul ins(%p, %centred : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %dq = linalg.batch_matmul ins(%ds, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("forward.dq")
+  %ds_turned = linalg.transpose ins(%ds : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dk = linalg.batch_matmul ins(%ds_turned, %q : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("forward.dk")
+  return %o, %dq, %dk, %dv : !qkv, !qkv, !qkv, !qkv
+}
+
+// linalg.softmax, and shares that move through reshapes before they are multiplied.
+// CHECK: named.scores: high precision; role attention.qk,
+// CHECK: named.values: high precision; role attention.pv,
+func.func @named(%q: !qkv, %k: !qkv, %v: tensor<1x2x64x64xf32>, %zero: !qkv, %out: tensor<1x2x64x64xf32>) -> tensor<1x2x64x64xf32> {
+  %s = linalg.batch_matmul ins(%q, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("named.scores")
+  %p = linalg.softmax dimension(2) ins(%s : !qkv) outs(%zero : !qkv) -> !qkv
+  %wide = tensor.expand_shape %p [[0, 1], [2], [3]] output_shape [1, 2, 64, 64] : !qkv into tensor<1x2x64x64xf32>
+  %o = linalg.contract indexing_maps = [affine_map<(a, b, m, n, k) -> (a, b, m, k)>, affine_map<(a, b, m, n, k) -> (a, b, k, n)>, affine_map<(a, b, m, n, k) -> (a, b, m, n)>]
+      ins(%wide, %v : tensor<1x2x64x64xf32>, tensor<1x2x64x64xf32>) outs(%out : tensor<1x2x64x64xf32>) -> tensor<1x2x64x64xf32> loc("named.values")
+  return %o : tensor<1x2x64x64xf32>
+}
+
+// No attention: the softmax of a marked weight's product, which chooses experts.
+// CHECK: router.gate: fp8; role fprop,
+// CHECK: router.mix: fp8; role fprop,
+// GIVEN: router.gate: fp8; {{.*}} recipe rowwise
+!t = tensor<64x64xf32>
+func.func @router(%x: !t, %gate: !t {fp8.weight}, %experts: !t, %zero: !t) -> !t {
+  %s = linalg.matmul ins(%x, %gate : !t, !t) outs(%zero : !t) -> !t loc("router.gate")
+  %p = linalg.softmax dimension(1) ins(%s : !t) outs(%zero : !t) -> !t
+  %y = linalg.matmul ins(%p, %experts : !t, !t) outs(%zero : !t) -> !t loc("router.mix")
+  return %y : !t
+}
+
+// No attention: a gate is an exponential that nothing sums.
+// CHECK: gated.up: fp8; role fprop,
+// CHECK: gated.down: fp8; role fprop,
+func.func @gated(%x: !t, %up: !t, %down: !t, %zero: !t, %one: !t) -> !t {
+  %s = linalg.matmul ins(%x, %up : !t, !t) outs(%zero : !t) -> !t loc("gated.up")
+  %n = linalg.negf ins(%s : !t) outs(%zero : !t) -> !t
+  %e = linalg.exp ins(%n : !t) outs(%zero : !t) -> !t
+  %d = linalg.add ins(%e, %one : !t, !t) outs(%zero : !t) -> !t
+  %g = linalg.div ins(%s, %d : !t, !t) outs(%zero : !t) -> !t
+  %y = linalg.matmul ins(%g, %down : !t, !t) outs(%zero : !t) -> !t loc("gated.down")
+  return %y : !t
+}
+
+// No attention: the gradient of a loss is shares less what was right.
+// CHECK: loss.logits: fp8; role fprop,
+// CHECK: loss.dx: fp8; role fprop,
+func.func @loss(%x: !t, %w: !t, %right: !t, %zero: !t) -> !t {
+  %s = linalg.matmul ins(%x, %w : !t, !t) outs(%zero : !t) -> !t loc("loss.logits")
+  %p = linalg.softmax dimension(1) ins(%s : !t) outs(%zero : !t) -> !t
+  %d = linalg.sub ins(%p, %right : !t, !t) outs(%zero : !t) -> !t
+  %y = linalg.matmul ins(%d, %w : !t, !t) outs(%zero : !t) -> !t loc("loss.dx")
+  return %y : !t
+}
