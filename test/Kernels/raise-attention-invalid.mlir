@@ -1,8 +1,10 @@
 // RUN: fp8-opt %s --fp8-raise-attention=chip=sm_90a --split-input-file 2> %t.remarks | FileCheck %s --check-prefix=KEPT
 // RUN: FileCheck %s --check-prefix=REMARK --implicit-check-not=remark: < %t.remarks
 // RUN: fp8-opt %s --fp8-raise-attention --split-input-file 2> %t.others | FileCheck %s --check-prefix=ALL
-// RUN: fp8-opt %S/raise-attention.mlir --fp8-pipeline="target=sm_90a recipe=current to=fusion" --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=RECIPE
+// RUN: fp8-opt %S/raise-attention.mlir --fp8-apply-recipe=attention-recipe=current --fp8-raise-attention=chip=sm_90a --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=RECIPE
+// RUN: sed 's/linalg.batch_matmul ins/linalg.batch_matmul {fp8.recipe = #fp8.current} ins/' %S/raise-attention.mlir | fp8-opt --fp8-raise-attention=chip=sm_90a --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=OWN
 
+// OWN: remark: attention stays two products and a softmax: its products have a recipe of their own
 // RECIPE-COUNT-3: remark: attention stays two products and a softmax: its products are quantized by a recipe
 
 // What is nearly attention, and why it stays.

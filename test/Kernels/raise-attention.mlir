@@ -1,12 +1,17 @@
 // RUN: fp8-opt %s --fp8-raise-attention=chip=sm_90a --split-input-file 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=QUIET --allow-empty < %t.remarks
 // RUN: fp8-opt %s --fp8-pipeline="target=sm_90a to=fusion" --split-input-file | FileCheck %s --check-prefix=PIPELINE
+// RUN: fp8-opt %s --fp8-pipeline="target=sm_90a recipe=current to=fusion" --split-input-file | FileCheck %s --check-prefixes=PIPELINE,NUMBERS
+// RUN: fp8-opt %s --fp8-pipeline="target=sm_90a attention-recipe=current to=fusion" --split-input-file | FileCheck %s --check-prefix=CODES
 // RUN: fp8-opt %s --fp8-pipeline="target=sm_90a to=fusion raise-attention=false" --split-input-file | FileCheck %s --check-prefix=OFF
 // RUN: fp8-opt %s --fp8-pipeline="target=sm_90a to=fusion invariant" --split-input-file | FileCheck %s --check-prefix=OFF
 // RUN: fp8-opt %s --fp8-pipeline="target=cpu to=fusion" --split-input-file | FileCheck %s --check-prefix=OFF
 
 // QUIET-NOT: {{.}}
 // PIPELINE-COUNT-8: fp8.attention
+// A recipe of linear layers leaves it in numbers, one of attention gives it codes.
+// NUMBERS-NOT: fp8.quantize
+// CODES-COUNT-8: fp8.attention {{.*}}f8E4M3FN
 // OFF-NOT: fp8.attention
 
 // Heads of batches that are one dimension from the start are heads.

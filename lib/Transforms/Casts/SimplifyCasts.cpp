@@ -68,9 +68,12 @@ bool movesData(Operation *op) {
 /// batches, and rows are what passes write best.
 bool isOnlyReadAsRows(tensor::CollapseShapeOp collapse) {
   auto groups = collapse.getReassociationIndices();
+  Operation *definition = collapse.getSrc().getDefiningOp();
+  // No pass is over the four dimensions of such a result.
+  if (isa_and_present<AttentionOp>(definition))
+    return true;
   if (groups.size() < 2 || groups.back().size() != 1)
     return false;
-  Operation *definition = collapse.getSrc().getDefiningOp();
   if (movesData(definition) || isa_and_present<DequantizeOp>(definition))
     return false;
   // Passes are over three dimensions at most.

@@ -421,3 +421,16 @@ func.func @forgotten_row(%x: tensor<16x17xf32>) -> !fp8.scaled<?x?xf4E2M1FN, blo
   %0 = fp8.quantize %c recipe(#fp8.current) : tensor<?x?xf32> -> !fp8.scaled<?x?xf4E2M1FN, block = [*, *], scale = f32>
   return %0 : !fp8.scaled<?x?xf4E2M1FN, block = [*, *], scale = f32>
 }
+
+// Passes are over three dimensions at most, and attention's result has four: rows of it are quantized.
+// CHECK-LABEL: func.func @attended
+// CHECK: %[[O:.*]] = fp8.attention
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %[[O]] {{\[\[}}0, 1], [2, 3]]
+// CHECK: fp8.quantize %[[ROWS]]
+!attended = tensor<1x32x2x64xbf16>
+func.func @attended(%q: !attended) -> !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32> {
+  %o = fp8.attention %q, %q, %q scale = 0.125 : !attended, !attended, !attended -> !attended
+  %c = tensor.collapse_shape %o [[0, 1], [2, 3]] : !attended into tensor<32x128xbf16>
+  %0 = fp8.quantize %c recipe(#fp8.current) : tensor<32x128xbf16> -> !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>
+  return %0 : !fp8.scaled<32x128xf8E4M3FN, block = [*, *], scale = f32>
+}

@@ -1,17 +1,22 @@
 """What recipes do to attention that PyTorch exports: F.scaled_dot_product_attention and as models write it, of bf16 and of f32,
 which no kernel raises.
 
-usage: attention_recipes.py FP8_OPT EXAMPLES DIRECTORY
+The first of them also runs on the emulated GPU, where attention is a kernel of codes, beside a CPU.
+
+usage: attention_recipes.py FP8_OPT FP8_RUN EXAMPLES DIRECTORY
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import torch
+from fp8 import tensors
 from torch.nn import functional as F
 
-fp8_opt, examples, directory = sys.argv[1:]
+fp8_opt, fp8_run, examples, directory = sys.argv[1:]
 sys.path.insert(0, examples)
 import from_pytorch  # noqa: E402
 
@@ -52,12 +57,23 @@ def check(name, options, expected, attention):
         sys.exit(f"{name}, {options}: expected {expected} and {attention}, but got {roles} and {codes}")
 
 
+def run(name, module, x):
+    """Steps with scales of their own, then of the one before."""
+    tensors.save(f"{directory}/inputs.safetensors", {
+        key: value.detach().float().numpy().astype(ml_dtypes.bfloat16) for key, value in [*module.named_parameters(), ("x", x)]})
+    for recipe in "current", "delayed":
+        subprocess.run([fp8_run, f"{directory}/{name}.mlir", f"--recipe={recipe}", f"--attention-recipe={recipe}",
+                        "--target=sm_90a", "--device=emulator", "--compare=cpu", "--tolerance=0.05",
+                        f"--inputs={directory}/inputs.safetensors"], check=True, env={**os.environ, "FP8_EMULATOR_CHECK": "all"})
+
+
 SPELLED = {"attention.qk": "high precision", "attention.pv": "high precision"}
 for dtype in torch.bfloat16, torch.float32:
     for is_written in False, True:
         name = f"{'written' if is_written else 'called'}_{str(dtype).removeprefix('torch.')}"
         module, x = Layer(is_written).to(dtype).eval(), torch.ones(1, LENGTH, WIDTH, dtype=dtype)
-        (Path(directory) / f"{name}.mlir").write_text(from_pytorch.convert(module, [x])[0])
+        text, _ = from_pytorch.convert(module, [x])
+        (Path(directory) / f"{name}.mlir").write_text(text)
         linear, codes = {"fprop": "fp8"}, dict.fromkeys(SPELLED, "fp8")
         # A CPU raises nothing, and no kernel is of f32.
         raised = dtype == torch.bfloat16
@@ -69,3 +85,7 @@ for dtype in torch.bfloat16, torch.float32:
             check(name, f"recipe={recipe} attention-recipe={recipe} target=sm_90a",
                   linear | ({"attention": "fp8"} if raised else codes), True if raised else None)
         check(name, "attention-recipe=current target=cpu", {"fprop": "high precision"} | codes, None)
+
+torch.manual_seed(0)
+module = Layer(False).bfloat16().eval()
+run("called_bfloat16", module, torch.randn(1, LENGTH, WIDTH, dtype=torch.bfloat16))
