@@ -127,6 +127,16 @@ class Graphs(unittest.TestCase):
                 self.assertEqual(backend._usual.taken, taken)
                 self.assertFalse([line for line in backend.left if "attention is Inductor's" in line])
 
+    def test_what_has_no_kernel(self):
+        operands = {name: make(2, 4, 6, 16) for name in ("query", "key", "value")}
+        find = attention_graphs._is_in_memory
+        # A CPU's kernel has no dropout.
+        for others, expected in (({"is_causal": True}, False), ({"is_causal": True, "dropout_p": 0.5}, True),
+                                 ({"scale": 0.5, "attn_mask": None}, False)):
+            self.assertEqual(find({**operands, **others}), expected)
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            self.assertFalse(find({**operands, "dropout_p": 0.5}))
+
     def test_one_head_of_keys(self):
         """Which PyTorch broadcasts without being told that heads share it."""
         q, k = make(2, 4, 6, 16), make(2, 1, 6, 16, seed=1)

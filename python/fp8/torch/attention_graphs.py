@@ -95,10 +95,11 @@ def _is_in_memory(bound):
     kernels = torch.backends.cuda
     if not (kernels.flash_sdp_enabled() or kernels.mem_efficient_sdp_enabled() or kernels.cudnn_sdp_enabled()):
         return False
-    names = "query", "key", "value", "attn_mask", "dropout_p", "is_causal"
     try:
-        choice = torch._fused_sdp_choice(*(bound[name] for name in names if name in bound), scale=bound.get("scale"),
-                                         enable_gqa=bound.get("enable_gqa", False))
+        choice = torch._fused_sdp_choice(
+            bound["query"], bound["key"], bound["value"], attn_mask=bound.get("attn_mask"),
+            dropout_p=bound.get("dropout_p", 0.0), is_causal=bound.get("is_causal", False), scale=bound.get("scale"),
+            enable_gqa=bound.get("enable_gqa", False))
     except (RuntimeError, NotImplementedError, TypeError):
         return False  # A build of PyTorch without such a device.
     return choice == SDPBackend.MATH.value
