@@ -91,7 +91,10 @@ void fp8::copyKeysAndValues(const AttentionBlock &kernel,
                             RingPosition empty, Value number,
                             const AttentionTile &tile) {
   KernelBuilder &b = kernel.b;
-  auto boxes = findKeys(kernel, b.mul(number, kernel.tileK), tile);
+  Value key = b.mul(number, kernel.tileK);
+  if (tile.origin)
+    key = b.add(key, tile.origin);
+  auto boxes = findKeys(kernel, key, tile);
   for (const AttentionOperand &operand : operands) {
     expectTile(kernel, operand, empty);
     for (auto [i, box] : llvm::enumerate(boxes))

@@ -56,7 +56,7 @@ AttentionScores::AttentionScores(const AttentionBlock &kernel,
                                  const Value (&factors)[2],
                                  ArrayRef<AttentionRow> rows)
     : kernel(kernel), b(kernel.b), spec(kernel.spec), layout(layout),
-      factors{factors[0], factors[1]} {
+      origin(tile.origin), factors{factors[0], factors[1]} {
   if (!spec.mask)
     return;
   Value pointer = kernel.getParam("mask.ptr");
@@ -71,6 +71,8 @@ AttentionScores::AttentionScores(const AttentionBlock &kernel,
               kernel.getParam("mask.stride" + std::to_string(dim))));
   Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
   address = arith::TruncIOp::create(b, b.getI32Type(), address);
+  if (origin)
+    odd = arith::OrIOp::create(b, odd, origin);
   int64_t bytes = std::max(spec.mask.getIntOrFloatBitWidth() / 8, 1u);
   arePairs = b.equal(
       arith::OrIOp::create(b, b.bitAnd(odd, 1), b.bitAnd(address, bytes)), 0);
@@ -134,6 +136,8 @@ SmallVector<Value> AttentionScores::applyMask(ArrayRef<Value> scores,
   // Kept in registers all through the loop over keys, it would be for this.
   Value column = layout.getFirstColumn(b, launder(b, kernel.thread));
   Value first = b.add(b.mul(number, kernel.tileK), column);
+  if (origin)
+    first = b.add(first, origin);
   Value keys = kernel.getParam("keys");
   auto clamp = [&](Value key, int64_t count) {
     return isLast ? b.min(key, b.sub(keys, b.i32(count))) : key;

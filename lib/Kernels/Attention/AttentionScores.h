@@ -66,6 +66,8 @@ private:
   KernelBuilder &b;
   const AttentionSpec &spec;
   ScoreLayout layout;
+  /// The tile's, by which keys have numbers; null where they have the mask's.
+  Value origin;
   Value factors[2];
   /// Where the mask has the first key of each row; whether pairs of keys
   /// begin where a pair can be loaded (i1).

@@ -37,6 +37,8 @@ std::string AttentionSpec::describe() const {
   if (pageSize)
     os << " page" << pageSize;
   os << ' ' << stringifyAccumulate(accumulate);
+  if (invariant)
+    os << " invariant";
   return text;
 }
 
@@ -65,6 +67,19 @@ std::optional<int64_t> AttentionSpec::getHeadsOfFewQueries() const {
   if (queries < 1 || queries * together > kRows)
     return std::nullopt;
   return together;
+}
+
+/// Tiles begin at the batch's first key, which is in the middle of a page, and
+/// of eight keys whose numbers of dropout are drawn together.
+static LogicalResult checkInvariant(const AttentionSpec &spec,
+                                    std::string &reason) {
+  if (!spec.invariant || !spec.hasKeyStarts ||
+      (!spec.pageSize && !spec.dropThreshold))
+    return success();
+  reason = llvm::formatv("expected neither pages nor dropout in invariant "
+                         "attention with key_starts, but got {0}",
+                         spec.pageSize ? "pages" : "dropout");
+  return failure();
 }
 
 FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
@@ -138,5 +153,8 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
   spec.dropThreshold = getDropThreshold(op.getRate());
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();
+  spec.invariant = isInvariant(op);
+  if (failed(checkInvariant(spec, reason)))
+    return failure();
   return spec;
 }

@@ -36,6 +36,9 @@ struct AttentionSpec : AttentionShape {
   /// Keys of a page, 0 where keys of a batch lie one after the other.
   int64_t pageSize = 0;
   float factorOfP;
+  /// Whether a query's bits depend on the keys that it sees alone, not on how
+  /// many queries and batches there are, nor on where its keys begin.
+  bool invariant = false;
   Accumulate accumulate;
 
   /// Whether some queries see no keys of the first or of the last tiles that
@@ -60,6 +63,14 @@ struct AttentionSpec : AttentionShape {
   std::string getLabel() const;
   /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] promote".
   std::string describe() const override;
+
+  /// Keys that share a step of the softmax if that is invariant, whatever else
+  /// there is to keep in registers: they divide those of a chunk. With 128 ones
+  /// a multiprocessor has no room for two blocks that decode, which takes a
+  /// third longer.
+  int64_t getInvariantKeys() const {
+    return headDimOfV <= 128 ? 96 : headDimOfV <= 192 ? 64 : 32;
+  }
 
   /// Says why if no kernel computes the operation.
   static FailureOr<AttentionSpec> get(AttentionOp op, std::string &reason);

@@ -54,6 +54,11 @@ AttentionTiles::AttentionTiles(KernelBuilder &b, const AttentionSpec &spec,
   if (shape.splitTiles) {
     count = b.mul(params.lookup("batch"),
                   spec.headsOfK * getTilesOfGroup(spec, tileHeads));
+    if (spec.invariant) {
+      chunks = b.max(b.ceilDiv(keys, kChunkKeys), b.i32(1));
+      count = b.mul(count, chunks);
+      return;
+    }
     // Fewer blocks than rows are one row.
     int64_t most = getRowsOfBlocks(spec, tileHeads);
     rows = b.select(b.less(stride, b.i32(most)), b.i32(1), b.i32(most));
@@ -102,7 +107,7 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   AttentionTile tile;
   int64_t group = spec.heads / spec.headsOfK;
   int64_t tilesOfGroup = getTilesOfGroup(spec, tileHeads);
-  Value number = b.add(b.mul(item, rows), row);
+  Value number = chunks ? b.div(item, chunks) : b.add(b.mul(item, rows), row);
   Value headOfAll = b.div(number, tilesOfGroup);
   Value inGroup = b.mul(b.rem(number, tilesOfGroup), tileHeads);
   tile.query = b.i32(0);
@@ -114,6 +119,13 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
   setStart(tile);
   setRange(tile);
   limitToRanges(tile);
+  if (chunks) {
+    tile.number = number;
+    tile.chunk = b.rem(item, chunks);
+    tile.parts = chunks;
+    limitToChunk(tile, tile.chunk);
+    return tile;
+  }
   // What is the block's of it.
   Value ofTile = b.mul(item, tilesOfKeys), beyond = b.add(ofTile, tilesOfKeys);
   tile.firstBlock = b.div(ofTile, share);
@@ -137,6 +149,8 @@ AttentionTile AttentionTiles::getTileOfGroup(Value item) const {
 }
 
 Value AttentionTiles::getPlace(const AttentionTile &tile, Value part) const {
+  if (chunks)
+    return b.add(b.mul(tile.number, chunks), part);
   // The first block comes to the tile second if it has some of the one before.
   Value isSecond = b.bitAnd(b.equal(part, 0), tile.isContinued);
   Value place = b.mul(getNumberOf(b.add(tile.firstBlock, part)), 2);
@@ -159,7 +173,7 @@ Value AttentionTiles::getOwnKey(const AttentionTile &tile, Value row) const {
 }
 
 AttentionTile AttentionTiles::getTile(Value item) const {
-  if (share)
+  if (share || chunks)
     return getTileOfGroup(item);
   AttentionTile tile;
   Value perSection = b.mul(together, tilesOfHead);
@@ -200,7 +214,29 @@ void AttentionTiles::setStart(AttentionTile &tile) const {
   Value start =
       b.loadConstant(b.element(keyStarts, b.widen(tile.batch), b.getI32Type()),
                      b.getI32Type());
-  tile.start = minSigned(b, maxSigned(b, start, b.i32(0)), tile.keys);
+  start = minSigned(b, maxSigned(b, start, b.i32(0)), tile.keys);
+  if (!spec.invariant) {
+    tile.start = start;
+    return;
+  }
+  tile.origin = start;
+  tile.keys = b.sub(tile.keys, start);
+  tile.diagonal = b.sub(tile.diagonal, start);
+}
+
+std::pair<Value, Value>
+AttentionTiles::getChunks(const AttentionTile &tile) const {
+  int64_t tiles = kChunkKeys / tileK;
+  return {b.div(tile.begin, tiles), b.ceilDiv(tile.end, tiles)};
+}
+
+void AttentionTiles::limitToChunk(AttentionTile &tile, Value chunk) const {
+  int64_t tiles = kChunkKeys / tileK;
+  Value first = b.mul(chunk, tiles), beyond = b.add(first, tiles);
+  tile.begin = b.min(b.max(tile.begin, first), b.sub(beyond, b.i32(1)));
+  tile.end = b.max(b.min(tile.end, beyond), b.add(tile.begin, 1));
+  tile.fullBegin = b.min(b.max(tile.fullBegin, tile.begin), tile.end);
+  tile.fullEnd = b.min(b.max(tile.fullEnd, tile.fullBegin), tile.end);
 }
 
 std::pair<Value, Value> AttentionTiles::loadRange(Value batch,
@@ -219,7 +255,9 @@ AttentionTiles::getRange(const AttentionTile &tile, Value row) const {
   if (!keyRanges)
     return std::nullopt;
   Value query = b.add(tile.query, b.div(row, tileHeads));
-  return loadRange(tile.batch, minSigned(b, query, b.sub(queries, b.i32(1))));
+  auto [from, to] =
+      loadRange(tile.batch, minSigned(b, query, b.sub(queries, b.i32(1))));
+  return std::pair{fromOrigin(tile, from), fromOrigin(tile, to)};
 }
 
 /// The least of all lanes, or the largest.
@@ -244,7 +282,8 @@ void AttentionTiles::limitToRanges(AttentionTile &tile) const {
   }
   using Kind = NVVM::ReduxKind;
   auto limit = [&](Value key) {
-    return minSigned(b, maxSigned(b, key, b.i32(0)), tile.keys);
+    return minSigned(b, maxSigned(b, fromOrigin(tile, key), b.i32(0)),
+                     tile.keys);
   };
   first = limit(reduceLanes(b, first, Kind::MIN));
   begin = limit(reduceLanes(b, begin, Kind::MAX));

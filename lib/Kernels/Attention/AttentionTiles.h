@@ -25,12 +25,18 @@ struct AttentionTile {
   Value keys, diagonal;
   /// The batch's first key; null where that is 0.
   Value start;
+  /// The same if the operation is invariant: keys have numbers from there on,
+  /// and `start` is null.
+  Value origin;
   /// Tiles of keys, walked from `end` down to `begin`, at least one; those of
   /// [fullBegin, fullEnd) are seen by all queries as a whole.
   Value begin, fullBegin, fullEnd, end;
   /// Blocks that share the keys of few queries, the first of these, and whether
   /// it has some of the tile before (i1).
   Value parts, firstBlock, isContinued;
+  /// In place of the last two, if the operation is invariant: the number of the
+  /// tile of queries, and which chunk of keys this is.
+  Value number, chunk;
 };
 
 /// What a row of a tile is; of one beyond the last, the tile's first row.
@@ -68,13 +74,18 @@ public:
   /// The number among the blocks that share the tile's keys of the one that
   /// runs this, and that of what block `part` leaves (i32).
   Value getOwnPart(const AttentionTile &tile) const {
-    return b.sub(block, tile.firstBlock);
+    return chunks ? tile.chunk : b.sub(block, tile.firstBlock);
   }
   Value getPlace(const AttentionTile &tile, Value part) const;
   /// The number of the tile's counter.
   Value getCounter(const AttentionTile &tile) const {
-    return getNumberOf(tile.firstBlock);
+    return chunks ? tile.number : getNumberOf(tile.firstBlock);
   }
+  /// The chunks that a tile's keys are of: the first, and one beyond the last.
+  std::pair<Value, Value> getChunks(const AttentionTile &tile) const;
+  /// Leaves a tile the keys of a chunk, or some that are masked if it sees none
+  /// of these.
+  void limitToChunk(AttentionTile &tile, Value chunk) const;
   Value getQueries() const { return queries; }
   /// The first key that row `row` (i32) sees of its range, and the one behind
   /// the last; nothing without ranges.
@@ -86,6 +97,10 @@ public:
   /// Blocks that share keys, at most: two for each multiprocessor of a Hopper
   /// die. Each leaves up to two parts: of its first tile and of its last.
   static constexpr int64_t kMaxBlocks = 288;
+  /// Keys whose softmax is computed by itself in an invariant operation. More
+  /// would leave a GPU idle in decoding; fewer end more often, which takes
+  /// prompts some 7 % of attention's time with these.
+  static constexpr int64_t kChunkKeys = 960;
 
 private:
   /// Gives each block as many tiles of keys, one after the other, of one tile
@@ -93,6 +108,10 @@ private:
   void shareKeys(int64_t leastTiles);
   /// Heads that share keys, and all queries of these.
   AttentionTile getTileOfGroup(Value item) const;
+  /// A key's number from the tile's origin on.
+  Value fromOrigin(const AttentionTile &tile, Value key) const {
+    return tile.origin ? b.sub(key, tile.origin) : key;
+  }
   Value getNumberOf(Value blockOfRow) const {
     return b.add(b.mul(blockOfRow, rows), row);
   }
@@ -120,6 +139,9 @@ private:
   /// This block in its row; tiles of keys of each block, and of each tile of
   /// queries; the block's first and the one beyond its last.
   Value row, block, share, tilesOfKeys, begin, end;
+  /// Chunks of keys of each tile of few queries in an invariant operation, else
+  /// null.
+  Value chunks;
 };
 
 } // namespace mlir::fp8

@@ -49,6 +49,16 @@ private:
   Value readNumber(Value numbers, ValueRange place);
   /// The number of keys (index) of this element's batch.
   Value getOwnKeys();
+  /// Whether keys are moved, so that a batch's first one is number 0: in an
+  /// invariant operation sums begin at it.
+  bool movesKeys() { return op.getKeyStarts() && isInvariant(op); }
+  /// The key that dimension `dim` (index) of this element is of, where they are
+  /// moved maybe one beyond the last.
+  Value getKey(int64_t dim);
+  /// `key`, or the last one if it is beyond that.
+  Value getLastKey(Value key);
+  /// `keys`, as batches of codes and factors or numbers, moved.
+  Value moveKeys(Value keys);
   /// Whether `key` is one of this element's batch; null if every key is.
   Value isOwnKey(Value key);
   Value isVisible();
@@ -83,9 +93,47 @@ Value Decomposer::getOwnKeys() {
   return arith::MinSIOp::create(b, loc, length, getNumKeys());
 }
 
+Value Decomposer::getKey(int64_t dim) {
+  Value key = linalg::IndexOp::create(b, loc, dim);
+  if (!movesKeys())
+    return key;
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value start = arith::MaxSIOp::create(
+      b, loc, readNumber(op.getKeyStarts(), getBatch()), zero);
+  return arith::AddIOp::create(b, loc, key, start);
+}
+
+Value Decomposer::moveKeys(Value keys) {
+  if (!movesKeys())
+    return keys;
+  auto scaled = dyn_cast<ScaledType>(keys.getType());
+  Value elements = keys, factors;
+  if (scaled) {
+    auto parts = DisassembleOp::create(b, loc, keys);
+    elements = parts.getPayload();
+    factors = parts.getScaleInv();
+  }
+  Type element = cast<RankedTensorType>(elements.getType()).getElementType();
+  Value moved = map(elements, element, [&](ValueRange) -> Value {
+    Value place[] = {linalg::IndexOp::create(b, loc, 0), getLastKey(getKey(1)),
+                     linalg::IndexOp::create(b, loc, 2)};
+    return tensor::ExtractOp::create(b, loc, elements, place);
+  });
+  if (!scaled)
+    return moved;
+  return AssembleOp::create(b, loc, scaled, moved, factors,
+                            /*tensor_scale_inv=*/Value());
+}
+
+Value Decomposer::getLastKey(Value key) {
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  return arith::MinSIOp::create(
+      b, loc, key, arith::SubIOp::create(b, loc, getNumKeys(), one));
+}
+
 Value Decomposer::isOwnKey(Value key) {
   Value isOwn;
-  if (op.getKeyLengths())
+  if (op.getKeyLengths() || movesKeys())
     isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key,
                                   getOwnKeys());
   if (!op.getKeyStarts())
@@ -110,7 +158,7 @@ Value Decomposer::hideValues(Value values) {
   elements = map(elements, element, [&](ValueRange element) -> Value {
     Value zero = arith::ConstantOp::create(
         b, loc, b.getZeroAttr(element.front().getType()));
-    Value isThere = isOwnKey(linalg::IndexOp::create(b, loc, 1));
+    Value isThere = isOwnKey(getKey(1));
     return arith::SelectOp::create(b, loc, isThere, element.front(), zero);
   });
   if (!scaled)
@@ -126,7 +174,7 @@ Value Decomposer::isVisible() {
       !op.getLeft() && !op.getRight())
     return {};
   Value query = linalg::IndexOp::create(b, loc, 1);
-  Value key = linalg::IndexOp::create(b, loc, 2);
+  Value key = getKey(2);
   auto index = [&](int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -164,7 +212,7 @@ Value Decomposer::addMask(Value score) {
   auto type = cast<RankedTensorType>(mask.getType());
   SmallVector<Value> place{getBatch(), getHead(),
                            linalg::IndexOp::create(b, loc, 1),
-                           linalg::IndexOp::create(b, loc, 2)};
+                           movesKeys() ? getLastKey(getKey(2)) : getKey(2)};
   SmallVector<Value> indices;
   for (int64_t dim = 0, rank = type.getRank(); dim < rank; ++dim)
     indices.push_back(type.getDimSize(dim) == 1
@@ -208,9 +256,9 @@ Value Decomposer::drop(Value power) {
   int64_t threshold = getDropThreshold(op.getRate());
   if (threshold == 0)
     return power;
-  Value isKept = buildIsKept(
-      b, loc, op.getDropout(), threshold, linalg::IndexOp::create(b, loc, 0),
-      linalg::IndexOp::create(b, loc, 1), linalg::IndexOp::create(b, loc, 2));
+  Value isKept = buildIsKept(b, loc, op.getDropout(), threshold,
+                             linalg::IndexOp::create(b, loc, 0),
+                             linalg::IndexOp::create(b, loc, 1), getKey(2));
   return arith::SelectOp::create(b, loc, isKept, power, f32(0.0f));
 }
 
@@ -288,7 +336,8 @@ Value Decomposer::buildLse(Value max, Value sums) {
 
 void Decomposer::decompose() {
   Type f32Type = b.getF32Type();
-  Value scores = buildScores(toBatches(op.getQ()), toBatches(op.getK()));
+  Value scores =
+      buildScores(toBatches(op.getQ()), moveKeys(toBatches(op.getK())));
   Value max = reduce(scores, -kInfinity, [&](Value lhs, Value rhs) -> Value {
     return arith::MaximumFOp::create(b, loc, lhs, rhs);
   });
@@ -317,7 +366,8 @@ void Decomposer::decompose() {
       power = arith::SelectOp::create(b, loc, isNone, f32(0.0f), power);
       return arith::AddFOp::create(b, loc, elements[0], power);
     });
-  Value product = buildProduct(powers, hideValues(toBatches(op.getV())));
+  Value product =
+      buildProduct(powers, hideValues(moveKeys(toBatches(op.getV()))));
   SmallVector<Value> results{buildOutput(product, sums)};
   if (op.getLse())
     results.push_back(buildLse(max, sums));

@@ -182,6 +182,22 @@ Value Softmax::addLanes(Value sum) {
   });
 }
 
+Softmax::Total Softmax::getNone(KernelBuilder &b) {
+  return {b.f32(-kInfinity), b.f32(0.0f)};
+}
+
+std::pair<Value, Value> Softmax::merge(KernelBuilder &b, Total &total,
+                                       const Total &added) {
+  Value largest = arith::MaximumFOp::create(b, total.exponent, added.exponent);
+  Value finite = makeFinite(b, largest);
+  Value ofTotal = exp2(b, arith::SubFOp::create(b, total.exponent, finite));
+  Value ofAdded = exp2(b, arith::SubFOp::create(b, added.exponent, finite));
+  total.sum = LLVM::FMAOp::create(b, b.getF32Type(), total.sum, ofTotal,
+                                  b.mulF(added.sum, ofAdded));
+  total.exponent = largest;
+  return {ofTotal, ofAdded};
+}
+
 Value Softmax::addScore(KernelBuilder &b, Value score, Value &exponent,
                         Value &sum, float logOfP) {
   Value added = b.mulF(score, b.f32(kLog2E));

@@ -68,6 +68,21 @@ public:
   static Value addScore(KernelBuilder &b, Value score, Value &exponent,
                         Value &sum, float logOfP);
 
+  /// What is known of a row once all lanes' powers are added: the largest
+  /// exponent of 2, and the sum.
+  struct Total {
+    Value exponent, sum;
+  };
+  Total getTotal(const Rows &rows, int64_t row) {
+    return {getExponent(rows, row), addLanes(rows.sum[row])};
+  }
+  static Total getNone(KernelBuilder &b);
+  /// What sums of products are multiplied by when two parts of a row's keys are
+  /// put together: those before, and those of `added`. `total` becomes that of
+  /// both.
+  static std::pair<Value, Value> merge(KernelBuilder &b, Total &total,
+                                       const Total &added);
+
   /// 2 to the power of `x`, one instruction; the result of a subnormal is 0, or
   /// 1.
   static Value exp2(KernelBuilder &b, Value x);

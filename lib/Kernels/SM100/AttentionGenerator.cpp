@@ -37,7 +37,7 @@ struct BlackwellAttention {
 /// B200 (NVIDIA, "CUDA C++ Programming Guide", arithmetic throughput). Not
 /// measured; numbers of 16 bits have as long products, and keep exact powers.
 static int64_t getPolynomials(const AttentionSpec &spec) {
-  return spec.getElementBytes() == 1 ? 4 : 0;
+  return spec.getElementBytes() == 1 && !spec.invariant ? 4 : 0;
 }
 
 SmallVector<AttentionConfigAttr>
@@ -63,9 +63,11 @@ double BlackwellAttention::getCost(const AttentionSpec &spec, Config config,
   bool isUsual = config.getTileQ() == (isSmall ? kQueries : 2 * kQueries);
   bool hasOwnKeys =
       spec.hasKeyLengths || spec.hasKeyStarts || spec.hasKeyRanges;
-  int64_t keys = spec.mask || spec.cap || spec.dropThreshold ? 64
-                 : hasOwnKeys                                ? 96
-                                                             : 128;
+  // Those that all invariant operations have room for.
+  int64_t keys = spec.invariant || spec.mask || spec.cap || spec.dropThreshold
+                     ? 64
+                 : hasOwnKeys ? 96
+                              : 128;
   double missingKeys = std::abs(double(keys - config.getTileK())) / 128;
   return (isUsual ? 0 : 8) + missingKeys +
          (config.getStages() == 1 ? 0.5 : 0.0) + 0.01 / config.getStages();

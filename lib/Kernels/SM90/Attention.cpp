@@ -25,6 +25,7 @@
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
 #include "AttentionParts.h"
+#include "AttentionTotals.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -35,23 +36,26 @@ using namespace mlir::fp8::sm90;
 //===----------------------------------------------------------------------===//
 
 /// What threads need that copy the rows of few queries and store their results
-/// themselves, and put parts of keys together.
+/// themselves, and put parts of keys together: of invariant operations so many
+/// tiles of queries have so many parts.
 static void addRows(KernelSignature &signature, const AttentionSpec &spec,
-                    AttentionConfigAttr config) {
+                    AttentionConfigAttr config, AffineExpr tiles,
+                    AffineExpr parts) {
   for (StringRef name : {"q", "output"}) {
     signature.addPointer(name + ".ptr", name);
     for (int64_t dim : {0, 1, 2})
       signature.addStride(name + ".stride" + Twine(dim), name, dim);
   }
-  PartsLayout layout(spec, config);
-  MLIRContext *context = config.getContext();
-  auto addScratch = [&](StringRef name, int64_t bytes, bool zero) {
-    signature.addScratch(
-        name,
-        signature.addWorkspace(getAffineConstantExpr(bytes, context), zero));
+  auto addScratch = [&](StringRef name, AffineExpr bytes, bool zero) {
+    signature.addScratch(name, signature.addWorkspace(bytes, zero));
   };
-  addScratch("parts.ptr", layout.getBytes(), /*zero=*/false);
-  addScratch("counters.ptr", AttentionTiles::kMaxBlocks * 4, /*zero=*/true);
+  int64_t bytes = PartsLayout(spec, config).getSize() * 4;
+  AffineExpr blocks =
+      getAffineConstantExpr(AttentionTiles::kMaxBlocks, config.getContext());
+  addScratch("parts.ptr", (spec.invariant ? parts : blocks * 2) * bytes,
+             /*zero=*/false);
+  addScratch("counters.ptr", (spec.invariant ? tiles : blocks) * 4,
+             /*zero=*/true);
 }
 
 static KernelSignature getSignature(MLIRContext *context,
@@ -74,12 +78,14 @@ static KernelSignature getSignature(MLIRContext *context,
   made.addParams();
   AffineExpr tiles = made.batch;
   if (config.isForFewQueries()) {
-    addRows(made.signature, spec, config);
-    tiles = tiles * (spec.headsOfK * AttentionTiles::getTilesOfGroup(
-                                         spec, config.getTileHeads()));
-    tiles =
-        tiles *
-        (made.keys.floorDiv(config.getSplitTiles() * config.getTileK()) + 1);
+    AffineExpr ofQueries =
+        tiles * (spec.headsOfK *
+                 AttentionTiles::getTilesOfGroup(spec, config.getTileHeads()));
+    int64_t keysOfPart = spec.invariant
+                             ? AttentionTiles::kChunkKeys
+                             : config.getSplitTiles() * config.getTileK();
+    tiles = ofQueries * (made.keys.floorDiv(keysOfPart) + 1);
+    addRows(made.signature, spec, config, ofQueries, tiles);
   } else {
     tiles = tiles * spec.heads * made.queries.ceilDiv(config.getTileQ());
   }
@@ -184,7 +190,10 @@ sm90::buildAttention(OpBuilder &builder, Location loc,
   };
   Ring q = getRing(1), k = getRing(stages), v = getRing(stages);
   Ring transposedV = getRing(stages);
-  AttentionContext kernel{block, config, *memory, q, k, v, transposedV};
+  Value totals;
+  if (spec.invariant && !config.isForFewQueries())
+    totals = AttentionTotals::allocate(b, spec.headDimOfV / 2);
+  AttentionContext kernel{block, config, *memory, q, k, v, transposedV, totals};
   buildBarriers(kernel);
   buildBody(kernel);
   return function;

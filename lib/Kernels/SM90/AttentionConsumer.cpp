@@ -22,6 +22,7 @@
 #include "../Blocks/Hazards.h"
 #include "AttentionParts.h"
 #include "AttentionStore.h"
+#include "AttentionTotals.h"
 #include "Wgmma.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -88,6 +89,10 @@ private:
   State step(const AttentionTile &tile, Value number, State state, bool masked);
   /// Tiles from the last but one down to the first.
   State walk(const AttentionTile &tile, State state);
+  /// All keys; in an invariant operation of many queries chunk by chunk, of
+  /// which `totals` has what is known of both rows.
+  State walkAll(const AttentionTile &tile, RingPosition at,
+                SmallVector<Softmax::Total> &totals);
   /// Adds the last product.
   void finish(const AttentionTile &tile, State &state);
   /// The product of P and V, for now added to the sums unless these are
@@ -404,12 +409,44 @@ State AttentionConsumer::walk(const AttentionTile &tile, State state) {
 }
 
 void AttentionConsumer::finish(const AttentionTile &tile, State &state) {
-  if (spec.hasKeyStarts && !memory.hasTransposedV())
+  if (tile.start && !memory.hasTransposedV())
     hideFirstValues(tile, state.v);
   ringOfV.waitFull(state.v);
   add(state, multiplyValues(state));
   ringOfV.release(state.v.stage, kernel.lane);
   state.v = ringOfV.advance(state.v);
+}
+
+State AttentionConsumer::walkAll(const AttentionTile &tile, RingPosition at,
+                                 SmallVector<Softmax::Total> &totals) {
+  AttentionTotals sums(b, kernel.totals, spec.headDimOfV / 2);
+  sums.clear();
+  auto [first, beyond] = kernel.tiles.getChunks(tile);
+  Softmax::Total none = Softmax::getNone(b);
+  SmallVector<Value> all = b.loop(
+      b.i32(0), b.sub(beyond, first), b.i32(1),
+      {none.exponent, none.sum, none.exponent, none.sum, at.stage, at.phase},
+      [&](Value i, ValueRange carried) -> SmallVector<Value> {
+        AttentionTile chunk = tile;
+        kernel.tiles.limitToChunk(chunk, b.sub(b.sub(beyond, b.i32(1)), i));
+        RingPosition at{carried[4], carried[5]};
+        State state = walk(chunk, begin(chunk, at, at));
+        finish(chunk, state);
+        Softmax::Total totals[2] = {{carried[0], carried[1]},
+                                    {carried[2], carried[3]}};
+        std::pair<Value, Value> weights[2];
+        for (int64_t half : {0, 1})
+          weights[half] = Softmax::merge(b, totals[half],
+                                         softmax->getTotal(state.rows, half));
+        sums.add(state.sums, weights);
+        return {totals[0].exponent, totals[0].sum, totals[1].exponent,
+                totals[1].sum,      state.v.stage, state.v.phase};
+      });
+  State state;
+  state.sums = sums.load();
+  totals = {{all[0], all[1]}, {all[2], all[3]}};
+  state.v = {all[4], all[5]};
+  return state;
 }
 
 //===----------------------------------------------------------------------===//
@@ -460,15 +497,19 @@ void AttentionConsumer::build() {
              parts.loadQueries(tile);
            else
              ringOfQ.waitFull(q);
-           State state = walk(tile, begin(tile, at, at));
+           bool inChunks = spec.invariant && !hasFewQueries;
+           SmallVector<Softmax::Total> totals;
+           State state = inChunks ? walkAll(tile, at, totals)
+                                  : walk(tile, begin(tile, at, at));
            bool sharesQ = memory.sharesQ();
            if (!hasFewQueries && !sharesQ)
              ringOfQ.release(q.stage, kernel.lane);
-           finish(tile, state);
+           if (!inChunks)
+             finish(tile, state);
            if (hasFewQueries)
              parts.store(tile, *softmax, state.sums, state.rows);
            else
-             store.store(tile, *softmax, state.sums, state.rows);
+             store.store(tile, *softmax, state.sums, state.rows, totals);
            if (!hasFewQueries && sharesQ) {
              b.namedBarrier(b.add(group, 1), 128);
              ringOfQ.release(q.stage, kernel.lane);

@@ -21,6 +21,8 @@ struct AttentionContext : AttentionBlock {
   /// Tiles of queries, a ring of one, and of keys and values; with values that
   /// are transposed on their way, those before and after that.
   Ring q, k, v, transposedV;
+  /// Local memory for the sums of chunks of keys, null where there are none.
+  Value totals;
 
   int64_t getConsumerWarps() const { return 4 * config.getConsumers(); }
 };

@@ -30,7 +30,9 @@ struct HopperAttention {
   static double getCost(const AttentionSpec &spec, Config config,
                         GPUTargetAttr target);
   static Config getLeast(const AttentionSpec &spec, MLIRContext *context) {
-    return Config::get(context, /*tile_q=*/64, 32 / spec.getElementBytes(),
+    int64_t keys =
+        spec.invariant ? spec.getInvariantKeys() : 32 / spec.getElementBytes();
+    return Config::get(context, /*tile_q=*/64, keys,
                        /*stages=*/2, /*tile_heads=*/1, /*split_tiles=*/0,
                        /*polynomials=*/0, AttentionTurn::None);
   }
@@ -62,7 +64,8 @@ static AttentionTurn getTurn(const AttentionSpec &spec, int64_t tileQ) {
 /// queue: 4 are 16 % faster at 128 columns on an H200, where 3 are 7 and 6
 /// are 4. Without it none of these are.
 static int64_t getPolynomials(const AttentionSpec &spec) {
-  return spec.accumulate == Accumulate::Promote && !isNarrowPromotedWhole(spec)
+  return spec.accumulate == Accumulate::Promote &&
+                 !isNarrowPromotedWhole(spec) && !spec.invariant
              ? 4
              : 0;
 }

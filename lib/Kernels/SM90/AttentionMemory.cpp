@@ -67,6 +67,11 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
                 ShapedType::isDynamic(spec.queries)
                     ? "?"
                     : std::to_string(spec.queries));
+  if (int64_t keys = spec.getInvariantKeys();
+      spec.invariant && (config.getTileK() != keys || config.getPolynomials()))
+    return fail("expected tile_k of {0} and no polynomials in invariant "
+                "attention, but got {1}",
+                keys, config);
   // Numbers of dropout are drawn for rows that are queries of one head.
   if (spec.dropThreshold && config.getTileHeads() != 1)
     return fail("expected tile_heads of 1 with dropout, but got {0}",

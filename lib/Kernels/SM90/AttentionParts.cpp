@@ -172,17 +172,18 @@ void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
 
 Value AttentionParts::getSums(const AttentionTile &tile, Value part,
                               Value row) {
-  Value place = kernel.tiles.getPlace(tile, part);
-  Value index =
-      b.mul(b.widen(b.add(b.mul(place, layout.rows), row)), layout.columns);
+  Value place = b.widen(kernel.tiles.getPlace(tile, part));
+  Value index = b.add(b.mul(place, layout.getSize()),
+                      b.widen(b.mul(row, layout.columns)));
   return b.element(kernel.getParam("parts.ptr"), index, b.getF32Type());
 }
 
 Value AttentionParts::getPowers(const AttentionTile &tile, Value part,
                                 Value row) {
-  Value place = kernel.tiles.getPlace(tile, part);
-  Value index = b.add(b.mul(b.widen(b.add(b.mul(place, layout.rows), row)), 2),
-                      layout.getParts() * layout.rows * layout.columns);
+  Value place = b.widen(kernel.tiles.getPlace(tile, part));
+  Value index =
+      b.add(b.mul(place, layout.getSize()),
+            b.widen(b.add(b.mul(row, 2), layout.rows * layout.columns)));
   return b.element(kernel.getParam("parts.ptr"), index, b.getF32Type());
 }
 
@@ -289,6 +290,59 @@ SmallVector<Value> AttentionParts::combineParts(const AttentionTile &tile,
   return next;
 }
 
+SmallVector<Value> AttentionParts::mergeParts(const AttentionTile &tile,
+                                              Value number,
+                                              ValueRange initial) {
+  Type f32 = b.getF32Type();
+  auto two = VectorType::get({2}, f32);
+  auto four = VectorType::get({kLaneColumns}, f32);
+  auto groups = static_cast<int64_t>(initial.size() - 2) / kLaneColumns;
+  Value last = b.sub(tile.parts, b.i32(1));
+  auto get = [&](Value vector, int64_t i) -> Value {
+    return LLVM::ExtractElementOp::create(b, vector, b.i32(i));
+  };
+  // All loads come before what waits for them. Parts beyond the first have no
+  // powers.
+  auto step = [&](Value from, ValueRange carried) -> SmallVector<Value> {
+    SmallVector<Value> isThere, powers, loaded;
+    for (int64_t i = 0; i < kPartsTogether; ++i) {
+      Value back = b.add(from, i);
+      Value part = b.sub(last, b.min(back, last));
+      isThere.push_back(b.less(back, tile.parts));
+      powers.push_back(LLVM::LoadOp::create(
+          b, two, getPowers(tile, part, number), /*alignment=*/8));
+      Value row = getSums(tile, part, number);
+      for (int64_t group = 0; group < groups; ++group) {
+        Value column = b.add(b.mul(lane, kLaneColumns), group * 128);
+        column =
+            b.select(b.less(column, b.i32(layout.columns)), column, b.i32(0));
+        loaded.push_back(
+            LLVM::LoadOp::create(b, four, b.element(row, b.widen(column), f32),
+                                 /*alignment=*/16));
+      }
+    }
+    Softmax::Total total{carried[0], carried[1]};
+    SmallVector<Value> sums(carried.drop_front(2));
+    for (int64_t i = 0; i < kPartsTogether; ++i) {
+      Softmax::Total none = Softmax::getNone(b);
+      Softmax::Total part{
+          b.select(isThere[i], get(powers[i], 0), none.exponent),
+          b.select(isThere[i], get(powers[i], 1), none.sum)};
+      auto [ofTotal, ofPart] = Softmax::merge(b, total, part);
+      for (auto [j, sum] : llvm::enumerate(sums)) {
+        auto column = static_cast<int64_t>(j);
+        Value added = get(loaded[i * groups + column / kLaneColumns],
+                          column % kLaneColumns);
+        sum = LLVM::FMAOp::create(b, f32, sum, ofTotal, b.mulF(added, ofPart));
+      }
+    }
+    SmallVector<Value> next{total.exponent, total.sum};
+    llvm::append_range(next, sums);
+    return next;
+  };
+  return b.loop(b.i32(0), tile.parts, b.i32(kPartsTogether), initial, step);
+}
+
 void AttentionParts::combineRow(const AttentionTile &tile, Value number,
                                 float logOfP) {
   AttentionRow row = kernel.tiles.getRow(tile, number);
@@ -297,10 +351,12 @@ void AttentionParts::combineRow(const AttentionTile &tile, Value number,
     SmallVector<Value> initial(2 + groups * kLaneColumns, b.f32(0.0f));
     initial[0] = b.f32(-std::numeric_limits<float>::infinity());
     SmallVector<Value> all =
-        b.loop(b.i32(0), tile.parts, b.i32(32), initial,
-               [&](Value first, ValueRange carried) {
-                 return combineParts(tile, number, first, carried);
-               });
+        spec.invariant
+            ? mergeParts(tile, number, initial)
+            : b.loop(b.i32(0), tile.parts, b.i32(32), initial,
+                     [&](Value first, ValueRange carried) {
+                       return combineParts(tile, number, first, carried);
+                     });
     Value factor =
         getFactorOfSums(kernel, tile, row.head, all[0], all[1], logOfP);
     Value address = getAddress("output", spec.output, tile, row);
@@ -336,7 +392,27 @@ void AttentionParts::store(const AttentionTile &tile, Softmax &softmax,
     exponents[half] = softmax.getExponent(rows, half);
     powers[half] = softmax.addLanes(rows.sum[half]);
   }
-  auto storeAll = [&] { storeWhole(tile, softmax, sums, exponents, powers); };
+  auto storeAll = [&] {
+    if (!spec.invariant)
+      return storeWhole(tile, softmax, sums, exponents, powers);
+    // As where there are several parts: with nothing before.
+    SmallVector<Value> merged(sums);
+    Value exponentsOfAll[2], powersOfAll[2];
+    std::pair<Value, Value> weights[2];
+    for (int64_t half : {0, 1}) {
+      Softmax::Total total = Softmax::getNone(b);
+      weights[half] = Softmax::merge(b, total, {exponents[half], powers[half]});
+      exponentsOfAll[half] = total.exponent;
+      powersOfAll[half] = total.sum;
+    }
+    for (auto [i, sum] : llvm::enumerate(merged)) {
+      auto [ofNone, ofAll] =
+          weights[kFragmentScores.getRow(static_cast<int64_t>(i))];
+      sum = LLVM::FMAOp::create(b, b.getF32Type(), b.f32(0.0f), ofNone,
+                                b.mulF(sum, ofAll));
+    }
+    storeWhole(tile, softmax, merged, exponentsOfAll, powersOfAll);
+  };
   auto storePart = [&] {
     leavePart(tile, sums, exponents, powers);
     Value counter =

@@ -22,8 +22,9 @@ struct PartsLayout {
   int64_t rows, columns;
 
   PartsLayout(const AttentionSpec &spec, AttentionConfigAttr config);
-  int64_t getParts() const { return 2 * AttentionTiles::kMaxBlocks; }
-  int64_t getBytes() const { return getParts() * rows * (columns + 2) * 4; }
+  /// Numbers of a part: sums of all rows, then the exponent and the powers of
+  /// each, and what has the next part begin at 16 bytes.
+  int64_t getSize() const { return rows * (columns + 4); }
 };
 
 /// Rows of a tile of few queries, of several heads: their threads copy them,
@@ -64,6 +65,10 @@ private:
   /// largest exponent, the sum of powers, and sums of this lane's columns.
   SmallVector<Value> combineParts(const AttentionTile &tile, Value number,
                                   Value first, ValueRange carried);
+  /// The same for an invariant operation: all parts, from the last to the
+  /// first, as kernels of many queries walk the keys.
+  SmallVector<Value> mergeParts(const AttentionTile &tile, Value number,
+                                ValueRange initial);
   /// Where row `row` of a part has its sums, and its exponent and power (f32).
   Value getSums(const AttentionTile &tile, Value part, Value row);
   Value getPowers(const AttentionTile &tile, Value part, Value row);

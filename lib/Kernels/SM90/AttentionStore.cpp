@@ -87,8 +87,8 @@ void AttentionStore::storeLse(const AttentionTile &tile, Softmax &softmax,
 }
 
 void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
-                           ArrayRef<Value> products,
-                           const Softmax::Rows &rows) {
+                           ArrayRef<Value> products, const Softmax::Rows &rows,
+                           ArrayRef<Softmax::Total> totals) {
   thread = launder(b, kernel.thread);
   lane = b.bitAnd(thread, 31);
   // Without sinks exponents are left to those that store them.
@@ -100,10 +100,16 @@ void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
     factorOfV = spec.dropThreshold ? b.mulF(ofValues, factorOfV) : ofValues;
   }
   for (int64_t half : {0, 1}) {
-    sums[half] = softmax.addLanes(rows.sum[half]);
+    if (totals.empty()) {
+      sums[half] = softmax.addLanes(rows.sum[half]);
+    } else {
+      sums[half] = totals[half].sum;
+      exponents[half] = totals[half].exponent;
+    }
     Value correction;
     if (spec.hasSinks) {
-      exponents[half] = softmax.getExponent(rows, half);
+      if (totals.empty())
+        exponents[half] = softmax.getExponent(rows, half);
       correction = addSink(kernel, tile.head, exponents[half], sums[half],
                            softmax.getLogOfP());
     }

@@ -23,9 +23,10 @@ public:
       : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
         group(group) {}
 
-  /// Divides `sums` by those of the powers, which `rows` has of each lane.
+  /// Divides `sums` by those of the powers, which `rows` has of each lane, or
+  /// `totals`, if there are two, of all.
   void store(const AttentionTile &tile, Softmax &softmax, ArrayRef<Value> sums,
-             const Softmax::Rows &rows);
+             const Softmax::Rows &rows, ArrayRef<Softmax::Total> totals = {});
 
 private:
   /// To shared memory, in the order in which a thread has 8-bit values' sums,
