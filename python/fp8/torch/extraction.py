@@ -71,10 +71,10 @@ class Partition:
     def _get_order(self, source):
         return _get_order(source.meta.get("val")) if self._lays_out else None
 
-    def call(self, name, run):
+    def call(self, run):
         """Puts a call of what computes the same into the graph, in place of the nodes. Returns
         the part_ops.Call."""
-        call = part_ops.Call(name, run, self.module)
+        call = part_ops.Call(run, self.module)
         graph = next(iter(self.nodes)).graph
         last = next(node for node in reversed(list(graph.nodes)) if node in self.nodes)
         with graph.inserting_after(last):

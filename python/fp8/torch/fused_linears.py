@@ -220,7 +220,7 @@ def fuse(name, module, names, target):
         # With the results of parts before in place of what they computed.
         partition = Partition(module, ordered, False)
         part.module = partition.module
-        result.calls.append(partition.call(part.name, part))
+        result.calls.append(partition.call(part))
     result.lines.extend(f"{name}: {called[node]} is by itself: {reason}" for node, reason in reasons.items() if reason)
     stable_topological_sort(module)
     module.graph.eliminate_dead_code()

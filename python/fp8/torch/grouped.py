@@ -182,7 +182,7 @@ def replace_products(name, module, names, compile, compiled):
             return part(*(arguments[i] for i in order))
 
         compiled.parts.append(part)
-        compiled.calls.append(partition.call(part_name, run))
+        compiled.calls.append(partition.call(run))
         compiled.remarks.extend(part.program.remarks)
         count += len(cluster)
     return count

@@ -1,6 +1,7 @@
 """The operation of PyTorch that calls a compiled part: what stands for it in a graph that
 Inductor compiles."""
 
+import hashlib
 import itertools
 import weakref
 
@@ -9,8 +10,21 @@ import torch
 from fp8.errors import ArgumentError
 from fp8.torch import operations
 
-_numbers = itertools.count()
 _calls = weakref.WeakValueDictionary()
+
+
+def _find_key(module):
+    """What a part is called in the text of graphs, by which Inductor's cache finds them: the same in each process, whatever
+    that has compiled before. Of several that are alike and alive each has a number."""
+    text = "".join(f"{node.format_node()} {_describe(node.meta.get('val'))}\n" for node in module.graph.nodes)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return next(key for number in itertools.count() if (key := f"{digest}/{number}") not in _calls)
+
+
+def _describe(value):
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {tuple(value.shape)} {value.stride()} {value.device}"
+    return [_describe(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 class Call:
@@ -21,13 +35,12 @@ class Call:
     if it has one, makes what later calls are (FusedPart.prepare).
     """
 
-    def __init__(self, name, run, module):
+    def __init__(self, run, module):
         self._run, self._prepared = run, None
         self._module = module
         self._are_sizes = [not isinstance(node.meta["val"], torch.Tensor)
                            for node in module.graph.nodes if node.op == "placeholder"]
-        # In the text of graphs, by which Inductor's cache finds them: the same in each process.
-        self.key = f"{next(_numbers)}/{name}"
+        self.key = _find_key(module)
         _calls[self.key] = self
 
     def _merge(self, tensors, sizes):

@@ -386,7 +386,7 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
     result.remarks.extend(remarks.values())
     for partition, part in found:
         result.parts.append(part)
-        result.calls.append(partition.call(part.name, part))
+        result.calls.append(partition.call(part))
     others = sum(graphs.get_operation(node) == "_grouped_mm" for node in module.graph.nodes)
     missing = len(failed) + others - grouped.replace_products(name, module, names, compile, result)
     stable_topological_sort(module)
