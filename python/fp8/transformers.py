@@ -25,7 +25,7 @@ from transformers.utils.quantization_config import QuantizationConfigMixin  # no
 from fp8 import _core, compiler, programs  # noqa: E402
 from fp8.errors import ArgumentError, Error, MismatchError, UnsupportedError  # noqa: E402
 from fp8.recipes import get_text  # noqa: E402
-from fp8.torch import inference, modules, plain_linears, saved_graphs, schemes, steps  # noqa: E402
+from fp8.torch import inference, invariance, modules, plain_linears, saved_graphs, schemes, steps  # noqa: E402
 from fp8.torch.autocasting import check_recipe  # noqa: E402
 from fp8.torch.converted import is_conv1d  # noqa: E402
 from fp8.torch.quantized_linear import QuantizedLinear  # noqa: E402
@@ -157,6 +157,8 @@ class FP8Quantizer(base.HfQuantizer):
         else:
             model.requires_grad_(False)
             inference.finish(model)
+            if config.invariant:
+                invariance.make_invariant(model)
             model._fp8_report = inference.make_report(inference.find_layers(model), {})
         return model
 

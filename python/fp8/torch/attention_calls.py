@@ -19,15 +19,18 @@ _settings = weakref.WeakValueDictionary()
 
 class Attention:
     """How attention is computed: in 8 bits of `format`, or in what it is of, with sums as `accumulate` says
-    (fp8.torch.scaled_dot_product_attention).
+    (fp8.torch.scaled_dot_product_attention); with `invariant` a query's bits depend on the keys that it sees alone.
 
     `reasons` say why calls were left to PyTorch, each once; `taken` how many different calls were not: of heads, columns
     and windows.
     """
 
-    def __init__(self, format=None, accumulate=None):
+    def __init__(self, format=None, accumulate=None, invariant=False):
         check_settings(format, accumulate)
+        if invariant and format is not None:
+            raise ArgumentError(f"expected no format of invariant attention, but got {format!r}")
         self.format, self.accumulate, self._reasons, self._taken = format, accumulate, {}, {}
+        self.invariant = bool(invariant)
         self.number = next(_numbers)
         _settings[self.number] = self
 

@@ -22,10 +22,11 @@ class Options(NamedTuple):
     accumulate: str | None = None
     cap: float | None = None
     dropout: float = 0.0
+    invariant: bool = False
 
 
 _SCHEMA = ("bool heads_first, float scale, int? left, int? right, bool bottom_right, str? format, str? accumulate, "
-           "float? cap=None, float dropout=0.0")
+           "float? cap=None, float dropout=0.0, bool invariant=False")
 
 
 def _transpose(options, *tensors):

@@ -23,6 +23,7 @@ class Shape(NamedTuple):
     - format, accumulate: of the codes that both products are of, and how they are summed, or None;
     - cap: what scores bend towards, or None;
     - dropout: the rate of shares that are left out;
+    - invariant: whether a query's bits depend on the keys that it sees alone;
     - mask: None, or the element type and, for each of four dimensions, whether it has one entry;
     - saves: whether codes and factors of query, key and value are results, too;
     - ranges, sinks: whether queries have ranges of keys, and heads a score that is no key's;
@@ -44,6 +45,7 @@ class Shape(NamedTuple):
     accumulate: str | None = None
     cap: float | None = None
     dropout: float = 0.0
+    invariant: bool = False
     mask: tuple | None = None
     saves: bool = False
     ranges: bool = False
@@ -287,8 +289,8 @@ def get_dequantize(element, format_, dim, target):
 def get_function(shape, target):
     """What computes it, compiled once."""
     text = write_cached(shape) if shape.cache else write(shape)
-    return expected.compile(lambda: _describe(shape), [("attention", shape.heads, shape.dim)], text,
-                            target=target).functions["attention"]
+    return expected.compile(lambda: _describe(shape), [("attention", shape.heads, shape.dim)], text, target=target,
+                            **({"invariant": True} if shape.invariant else {})).functions["attention"]
 
 
 def _describe(shape):

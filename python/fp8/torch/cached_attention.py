@@ -16,14 +16,14 @@ _LAYOUTS = ("bhsd", "bshd")
 
 
 def _run(query, keys, values, lengths, page_table, starts, ranges, mask, sinks, k_scale, v_scale, heads_first, scale, left,
-         accumulate, cap=None):
+         accumulate, cap=None, invariant=False):
     place = 1 if heads_first else 2
     format_ = _FORMATS.get(keys.dtype)
     page = None if page_table is None else keys.shape[3 - place]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
-        heads_first, scale, left, 0, True, None, accumulate, cap, ranges=ranges is not None, sinks=sinks is not None,
-        cache=attention_programs.Cache(format_, page, starts is not None, mask is not None))
+        heads_first, scale, left, 0, True, None, accumulate, cap, invariant=invariant, ranges=ranges is not None,
+        sinks=sinks is not None, cache=attention_programs.Cache(format_, page, starts is not None, mask is not None))
     shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     target = get_default_target() if query.is_cuda else "cpu"
     factors = (k_scale, v_scale) if format_ else (None, None)
@@ -39,7 +39,7 @@ def _infer(query, keys, values, *others):
 _attend = operations.define(
     "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? starts, "
     "Tensor? ranges, Tensor? mask, Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, "
-    "str? accumulate, float? cap=None) -> Tensor", _run, _infer)
+    "str? accumulate, float? cap=None, bool invariant=False) -> Tensor", _run, _infer)
 
 
 @functools.lru_cache(maxsize=256)
@@ -113,7 +113,7 @@ def _check(query, keys, values, lengths, layout, page_table, starts, key_ranges,
 
 def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=None, key_ranges=None, mask=None,
                     sinks=None, layout="bhsd", k_scale=1.0, v_scale=1.0, scale=None, window=None, cap=None,
-                    accumulate=None):
+                    accumulate=None, invariant=False):
     """Attention of new positions to keys and values that end with their own, as decoding and chunks of a prompt have it.
 
     - query: batches x heads x new positions x columns, bf16, f16 or f32;
@@ -133,7 +133,8 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     - scale: 1 / sqrt(columns) if it is None;
     - cap: cap * tanh(score / cap) takes the place of a score, None for none;
     - window: how many positions a query sees before its own, all if it is None; it sees none after that;
-    - accumulate: with codes, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
+    - accumulate: with codes, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core;
+    - invariant: the bits of a query's result depend on the keys that it sees alone (docs/Attention.md).
 
     Returns batches x heads x new positions x columns of values, of the type of query. Without a gradient. With codes the
     query is quantized by its own largest magnitude. Nothing waits for the GPU, so that it can be part of a CUDA graph.
@@ -157,5 +158,5 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
         sinks = None if sinks is None else sinks.float()
         others = (None if x is None else make_dense(x) for x in (page_table, starts, key_ranges, mask, sinks))
         result = run(query, make_dense(keys), make_dense(values), make_dense(lengths), *others, *factors, heads_first,
-                     scale, window, accumulate if has_codes else None, cap)
+                     scale, window, accumulate if has_codes else None, cap, bool(invariant))
     return result if heads_first else result.transpose(1, 2)

@@ -13,7 +13,7 @@ from torch import nn
 
 from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError, UnsupportedError
-from fp8.torch import experts, inference, layouts, plain_linears, schemes, stored
+from fp8.torch import experts, inference, invariance, layouts, plain_linears, schemes, stored
 from fp8.torch.checkpoint_files import INDEX, METADATA, Files, get_dtype_of, make_renamer, read_json
 from fp8.torch.dense import make_dense
 from fp8.torch.experts import QuantizedExperts, QuantizedGroups
@@ -325,7 +325,7 @@ def load_quantized(model, directory, strict=True, activations=None, device=None,
                       f"compute them before the model is called", stacklevel=2)
     model._fp8_report = inference.make_report(inference.find_layers(model), reasons)
     model._fp8_origin = Origin(configs, names, left)
-    return model
+    return invariance.make_invariant(model) if invariant else model
 
 
 def _get_device(value, device):

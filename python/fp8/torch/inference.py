@@ -19,7 +19,7 @@ from torch.nn.utils import parametrize
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import converted, experts, merged_linears, modules, plain_linears, schemes, weight_types
+from fp8.torch import converted, experts, invariance, merged_linears, modules, plain_linears, schemes, weight_types
 from fp8.torch.linear_forms import computes_linear
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
@@ -103,7 +103,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     model = replace(model, replacements)
     finish(model)
     model._fp8_report = make_report(find_layers(model), reasons)
-    return model
+    return invariance.make_invariant(model) if invariant else model
 
 
 def finish(model):

@@ -438,6 +438,9 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
         else:
             converted.convert(module, text, find_format(recipe), target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
+    if options.get("invariant"):
+        from fp8.torch import invariance
+        invariance.make_invariant(model)
     return model
 
 
@@ -453,6 +456,9 @@ def convert_from_fp8(model):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)
+        if "forward" in vars(module):
+            from fp8.torch import invariance
+            invariance.undo(module)
     for parameter in model.parameters():
         products.release(parameter)
     return model

@@ -105,7 +105,7 @@ def _lies_heads_first(tensors):
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
                                  bottom_right=False, key_ranges=None, sinks=None, cap=None, dropout_p=0.0,
-                                 dropout_state=None, format=None, accumulate=None):
+                                 dropout_state=None, format=None, accumulate=None, invariant=False):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
@@ -126,7 +126,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
       None draws both from torch's generator. The gradient is of the same shares, and nothing of their size is kept;
     - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
-    - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core.
+    - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core;
+    - invariant: the bits of a query's result depend on the keys that it sees alone, not on how many queries and batches
+      there are. Not with a format, whose scales are of the whole tensor.
 
     Its gradient is computed in the type of query, by our kernel or one of PyTorch's where they take such tensors, of the
     codes if there is a format: it goes straight through the quantization. There is no second derivative.
@@ -134,6 +136,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     Raises ArgumentError. On a GPU without a kernel for it, it is two products and a softmax (docs/Attention.md).
     """
     check_settings(format, accumulate)
+    if invariant and format is not None:
+        raise ArgumentError(f"expected no format in invariant attention, since scales are of all queries, but got {format!r}")
     _check_tensors(query, key, value)
     left, right = find_window(is_causal, window)
     scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
@@ -146,5 +150,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
         find_state(query, dropout_p, dropout_state))
     heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
-                                    accumulate if format else None, check_cap(cap), float(dropout_p))
+                                    accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant))
     return attention_ops.attend(query, key, value, others, options)[0]

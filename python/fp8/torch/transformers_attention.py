@@ -7,6 +7,7 @@ import torch
 from fp8.errors import UnsupportedError
 from fp8.torch import attention_calls, key_ranges
 from fp8.torch.attention_programs import ELEMENTS
+from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.scaled_dot_product import scaled_dot_product_attention
 
 
@@ -51,6 +52,39 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
     return y
 
 
+def _attend_invariantly(settings, query, key, value, mask, dropout, scale, causal, window, ranges, sinks, cap):
+    """Attention of which a query's bits depend on the keys that it sees alone. Raises UnsupportedError for what has none:
+    PyTorch's would go unnoticed."""
+    reason = attention_calls.find_reason(settings, query, key, value, None, dropout, scale)
+    if reason is None and mask is not None and (mask.dtype != torch.bool or mask.dim() != 4):
+        reason = f"a mask of {mask.dtype} of {mask.dim()} dimensions"
+    if reason is not None:
+        raise UnsupportedError(f"expected attention with an invariant kernel, but got {reason}")
+    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, invariant, in {}", query.shape[1],
+                               key.shape[1], query.shape[3], ELEMENTS[query.dtype])
+    starts = None if mask is None or window is not None else getattr(mask, "_fp8_starts", None)
+    if window is not None:
+        mask = ranges = None
+    if dropout or torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
+        window = window or ((None, 0) if causal else None)
+        return scaled_dot_product_attention(
+            query, key, value, None if ranges is not None else mask, window=window, bottom_right=window is not None,
+            key_ranges=ranges, sinks=sinks, cap=cap, scale=scale, dropout_p=dropout, invariant=True)
+    lengths = torch.full(query.shape[:1], key.shape[2], dtype=torch.int32, device=query.device)
+    if mask is not None:
+        mask = mask[:, :1].expand(query.shape[0], 1, *mask.shape[2:])
+        first, end = key_ranges.find_ends(mask if mask.shape[2] == 1 else mask.any(2, keepdim=True))
+        starts = first if starts is None else starts
+        # Nothing is read behind what one query sees.
+        lengths = end if mask.shape[2] == 1 else lengths
+    options = {"starts": starts, "sinks": sinks, "scale": scale, "cap": cap, "invariant": True,
+               "window": None if window is None else window[0],
+               **({"mask": mask} if ranges is None else {"key_ranges": ranges})}
+    if not key.is_contiguous() and key.transpose(1, 2).is_contiguous():
+        return attend_to_cache(query, key.transpose(1, 2), value.transpose(1, 2), lengths, layout="bshd", **options)
+    return attend_to_cache(query, key, value, lengths, **options)
+
+
 def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, softcap=None,
              s_aux=None, position_bias=None, **others):
     """What transformers calls: the result as batches x positions x heads x columns, and None."""
@@ -59,6 +93,12 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     causal = query.shape[2] > 1 and attention_mask is None and causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     window, ranges = (getattr(attention_mask, name, None) for name in ("_fp8_window", "_fp8_key_ranges"))
+    if settings.invariant:
+        if position_bias is not None or getattr(key, "_fp8_layer", None) is not None:
+            raise UnsupportedError("expected invariant attention without a bias of positions, over keys in 16 bits")
+        y = _attend_invariantly(settings, query, key, value, attention_mask, dropout, scale, causal, window, ranges, s_aux,
+                                softcap)
+        return y.transpose(1, 2).contiguous(), None
     layer = getattr(key, "_fp8_layer", None)
     if layer is not None:
         y = None
@@ -107,6 +147,14 @@ def _find_ranges(mask):
     return key_ranges.find(mask, mask.new_empty((mask.shape[0], 1, mask.shape[2], 0)))
 
 
+def _find_starts(mask, options):
+    """The first key of each batch that is no padding, whatever a window hides of it."""
+    padding = options.get("attention_mask")
+    if padding is None or padding.dim() != 2:
+        return torch.zeros(mask.shape[0], dtype=torch.int32, device=mask.device)
+    return padding.to(torch.int32).argmax(-1).to(torch.int32)
+
+
 def _make_mask(settings, *arguments, **options):
     """The mask that transformers makes for PyTorch's function. One that is a window, and no more, says so as
     `_fp8_window`, and one whose queries see keys beside each other, as `_fp8_key_ranges`: a view of it
@@ -119,6 +167,8 @@ def _make_mask(settings, *arguments, **options):
         mask = mask.contiguous()
         # Layers only read it.
         mask._fp8_is_constant = True
+        if settings.invariant:
+            mask._fp8_starts = _find_starts(mask, options)
         if settings.format is None and mask.dim() == 4 and mask.shape[2] == 1:
             return mask
         ranges = _find_ranges(mask)
@@ -138,12 +188,14 @@ def _make_mask(settings, *arguments, **options):
     return mask
 
 
-def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None):
+def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None, invariant=False):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
     `reasons` say which calls are PyTorch's instead: on a GPU what has no kernel.
 
     - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
-    - recipe: in place of a format; with `fp8_dpa` it is E4M3.
+    - recipe: in place of a format; with `fp8_dpa` it is E4M3;
+    - invariant: a query's bits depend on the keys that it sees alone, not on padding, the batch, and how many queries there
+      are. What has no such kernel is an UnsupportedError.
 
     Models have the results that they have with "sdpa", whose masks they make. Raises UnsupportedError without
     transformers.
@@ -154,7 +206,7 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None)
     except ImportError as error:
         raise UnsupportedError("expected transformers with AttentionInterface and AttentionMaskInterface, as "
                                "versions since 4.53 have them") from error
-    settings = attention_calls.Attention(format or attention_calls.find_format(recipe), accumulate)
+    settings = attention_calls.Attention(format or attention_calls.find_format(recipe), accumulate, invariant)
     AttentionInterface.register(name, functools.partial(_compute, settings))
     AttentionMaskInterface.register(name, functools.partial(_make_mask, settings))
     return settings
