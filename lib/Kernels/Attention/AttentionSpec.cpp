@@ -54,6 +54,8 @@ std::string AttentionSpec::getLabel() const {
     os << "_window";
   if (accumulate == Accumulate::Promote)
     os << "_promote";
+  if (invariant)
+    os << "_invariant";
   return label;
 }
 

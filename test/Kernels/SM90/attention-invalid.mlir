@@ -97,3 +97,12 @@ func.func @dropped_heads(%q: tensor<2x8x2x128xbf16>, %k: tensor<2x1x512x128xbf16
   %0 = fp8.attention %q, %k, %k dropout(%state : tensor<2xi64>) rate = 0.1 scale = 1.0 layout = bhsd {fp8_gpu.config = #fp8_sm90.attention<tile_q = 64, tile_k = 64, stages = 2, tile_heads = 8, split_tiles = 2>} : tensor<2x8x2x128xbf16>, tensor<2x1x512x128xbf16>, tensor<2x1x512x128xbf16> -> tensor<2x8x2x128xbf16>
   return %0 : tensor<2x8x2x128xbf16>
 }
+
+// -----
+
+!q = tensor<2x?x4x64xbf16>
+func.func @config(%q: !q, %k: !q, %v: !q) -> !q attributes {fp8.invariant} {
+  // expected-error @below {{expected tile_k of 96 and no polynomials in invariant attention, but got #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>}}
+  %0 = fp8.attention %q, %k, %v scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>} : !q, !q, !q -> !q
+  return %0 : !q
+}
