@@ -101,6 +101,7 @@ def make_cases(world):
         if "library" in options:
             cases[f"one: {name}, fsdp, codes"] = 1, "train", {**options, "gathers": True, "layers": 4,
                                                               "dtype": torch.bfloat16}
+        cases[f"one: {name}, in turns"] = 1, "turns", {**options, "layers": 4, "dtype": torch.bfloat16}
     cases["second device"] = world, "bits", {"recipe": "delayed", "sees_all": True}
     return cases
 
@@ -165,6 +166,24 @@ def run_experts(args, rank, device, **options):
     return measure(args, rank, device, MoE(args, device, **options), start)
 
 
+def run_turns(args, rank, device, layers, **options):
+    """ms of a step without FSDP2 and with it, of codes where there are some, in turns: clocks drift more than both differ."""
+    from distributed_models import Contender
+    args = argparse.Namespace(**{**vars(args), "layers": layers})
+    tokens = torch.randint(args.words, (args.batch, args.length + 1), generator=torch.Generator().manual_seed(0)).to(device)
+    contenders = {sharding: Contender(args, device, sharding=sharding, **options, **(
+        {"gathers": True} if sharding == "fsdp" and "library" in options else {})) for sharding in ("none", "fsdp")}
+    found = {name: [] for name in contenders}
+    losses = {name: [each.step(tokens).item() for _ in range(WARM_UP)] for name, each in contenders.items()}
+    for _ in range(args.rounds):
+        for name, each in contenders.items():
+            each.step(tokens)
+            found[name].append(1e3 * time_steps(each, tokens, args.steps))
+    middle = {name: statistics.median(times) for name, times in found.items()}
+    return {"part": middle["fsdp"] / middle["none"], "ms": middle, "losses are equal": losses["none"] == losses["fsdp"],
+            "rounds": {name: [round(each, 2) for each in times] for name, times in found.items()}}
+
+
 def run_bits(args, rank, device, recipe):
     from distributed_bits import compare
     return compare(recipe, 256, 512 if device.type == "cuda" else 128, device)
@@ -180,7 +199,7 @@ def run_bits_of_experts(args, rank, device, recipe):
     return compare_experts(recipe, 512 if device.type == "cuda" else 64, 256, device)
 
 
-KINDS = {"train": run_train, "experts": run_experts, "bits": run_bits, "bits of TP": run_bits_of_parts,
+KINDS = {"train": run_train, "turns": run_turns, "experts": run_experts, "bits": run_bits, "bits of TP": run_bits_of_parts,
          "bits of EP": run_bits_of_experts}
 
 

@@ -97,6 +97,10 @@ class _InPlace:
         return torch.distributed.reduce_scatter_tensor(output_tensor, input_tensor, op=op, group=group, async_op=async_op)
 
 
+# Models that were seen once: a walk through one takes a host longer than a small kernel.
+_seen = weakref.WeakSet()
+
+
 def _get_groups(module):
     state = module._get_fsdp_state()
     return getattr(state, "_fsdp_param_groups", None) or [state._fsdp_param_group]
@@ -104,8 +108,13 @@ def _get_groups(module):
 
 def reduce_in_place(model):
     """Spares one rank the copies of each gradient, where nobody has another way to reduce them."""
+    if model in _seen:
+        return
     meshes = {value.device_mesh for value in model.parameters() if hasattr(value, "device_mesh")}
-    if not meshes or any(mesh.size() > 1 for mesh in meshes):
+    if not meshes:
+        return
+    _seen.add(model)
+    if any(mesh.size() > 1 for mesh in meshes):
         return
     for module in model.modules():
         if not isinstance(module, FSDPModule) or not hasattr(module, "set_custom_reduce_scatter"):

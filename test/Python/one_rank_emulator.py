@@ -1,0 +1,59 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
+"""One rank with the kernels of a GPU, on the emulator: scales that ranks share, and FSDP2 with codes, have the bits of neither."""
+
+import sys
+import unittest
+import warnings
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
+import ranks  # noqa: E402
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.distributed.fsdp import fully_shard  # noqa: E402
+
+import fp8.torch  # noqa: E402
+from fp8.torch import shard_programs  # noqa: E402
+
+WIDTH, STEPS = 128, 3
+warnings.filterwarnings("ignore", "fp8: ")
+
+
+def train(recipe, way=None):
+    """Results and parameters."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH)).bfloat16()
+    fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target="sm_90a", only_faster=False)
+    if way == "codes":
+        fp8.torch.gather_in_fp8(model)
+        fully_shard(model)
+    if way == "shared":
+        fp8.torch.share_amaxes(model)
+    optimizer, results = torch.optim.SGD(model.parameters(), 0.1), []
+    for step in range(STEPS):
+        x = (step + 1) * torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(step)).bfloat16()
+        with fp8.torch.accumulated(model):
+            y = model(x)
+            y.float().square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        fp8.torch.precompute_scales(model)
+        results.append(y.detach())
+    return results + [(value.full_tensor() if hasattr(value, "full_tensor") else value).detach() for value in model.parameters()]
+
+
+class OneRank(unittest.TestCase):
+    def test_bits(self):
+        cases = ("current", "shared"), ("delayed", "shared"), ("block", "codes"), ("delayed", "codes")
+
+        def run():
+            alone = {recipe: train(recipe) for recipe in ("current", "delayed", "block")}
+            with mock.patch.object(shard_programs, "turn", side_effect=AssertionError("a weight's codes are turned")):
+                return {case: all(map(torch.equal, train(*case), alone[case[0]])) for case in cases}
+        self.assertEqual(ranks.run(1, run), [{case: True for case in cases}])
+
+
+if __name__ == "__main__":
+    unittest.main()
