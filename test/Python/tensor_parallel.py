@@ -280,8 +280,8 @@ class Parallel(unittest.TestCase):
     def test_collectives(self):
         """Layers that read the same activations gather them once, and nothing is measured that has scales. Under delayed
         scaling there are the amaxes of a step, of the model's group and of parts; under `current` all weights at once, the
-        activations that are gathered, dy of both layers that columns cut, and x of the other one."""
-        def run(recipe):
+        activations that are gathered, dy of both layers that columns cut, and x of the other one, in steps or without."""
+        def run(recipe, has_steps=True):
             torch.manual_seed(0)
             mesh, norm = init_device_mesh("cpu", (2,)), nn.LayerNorm(WIDTH)
             layers = nn.ModuleList([nn.Linear(WIDTH, WIDE), nn.Linear(WIDTH, WIDE), nn.Linear(WIDE, WIDTH)])
@@ -300,18 +300,20 @@ class Parallel(unittest.TestCase):
                 with contextlib.ExitStack() as stack:
                     for name, owner in owners.items():
                         stack.enter_context(mock.patch.object(owner, name, functools.partial(count, name)))
-                    with fp8.torch.accumulated(layers, mesh.get_group()):
+                    with fp8.torch.accumulated(layers, mesh.get_group()) if has_steps else contextlib.nullcontext():
                         y = norm(torch.randn(BATCH, LENGTH // 2, WIDTH))
                         layers[2](layers[0](y) * layers[1](y)).square().mean().backward()
                     optimizer.step()
                     optimizer.zero_grad()
                     fp8.torch.precompute_scales(layers)
             return counts
-        for found in ranks.run(2, lambda: {recipe: run(recipe) for recipe in ("delayed", "current", "block")}):
+        for found in ranks.run(2, lambda: {**{recipe: run(recipe) for recipe in ("delayed", "current", "block")},
+                                           "alone": run("current", False)}):
             once = {"all_gather_into_tensor": 2, "reduce_scatter_tensor": 2}
             self.assertEqual(found["block"], once)
             self.assertEqual(found["delayed"], {**once, "reduce_max": 2})
             self.assertEqual(found["current"], {**once, "reduce_max": 5})
+            self.assertEqual(found["alone"], {**once, "reduce_max": 5})
 
     def test_what_prepare_compiles(self):
         """Programs are of the sizes that a rank has: no call compiles another one."""

@@ -56,6 +56,9 @@ def make_unit(recipe, target, options, groups, parallel, *others):
 class _Shared(Unit):
     """A Unit that gives its state scales before calls."""
 
+    # Whether amaxes of a step say something to the next one.
+    has_steps = True
+
     def __init__(self, recipe, programs, groups, parallel, *others):
         super().__init__(programs, *others)
         self.recipe, self.groups, self.parallel = recipe, groups, parallel
@@ -119,7 +122,7 @@ class _Shared(Unit):
         self.give_scales(name, [(dy, "gradient")])
         results, _ = self.run_backward(name, dy, saved, weight, has_bias, False)
         if self.steps:
-            if self.parallel is not None and self.state is not None:
+            if self.parallel is not None and self.state is not None and self.has_steps:
                 steps.reduce_amaxes([self.state], self.parallel)
             self.end_step()
         return results
@@ -178,9 +181,23 @@ class SharedCurrent(_Shared):
         self._write(operand, shard, amax)
         return None, shard
 
+    def quantize_part(self, x, group):
+        amax, shard = self.measure(x, "activation", {group})
+        scale, inverse = self._write("activation", shard, amax)
+        self.has_scale = True
+        return shard.quantize(_WHOLE, scale, inverse, x.shape[0]), Scale(None, scale, inverse)
+
+    def take_part(self, scale, device):
+        self._copy("activation", list(scale[1:]), device)
+        self.has_scale = True
+
     def _write(self, operand, shard, amax):
         both = self._run(shard, "scale", operand, amax)
-        views = self._find_views(operand, amax.device)
+        self._copy(operand, both, amax.device)
+        return both
+
+    def _copy(self, operand, both, device):
+        views = self._find_views(operand, device)
         torch._foreach_copy_(views, both * (len(views) // 2))
 
     def _find_views(self, operand, device):
