@@ -44,6 +44,17 @@ def get_configs():
         yield config(128, 128, 8, **lift)
         yield config(64, 224, 8, consumers=1, pending=1, **lift)
         yield config(256, 128, 8, **lift)
+    # In registers, where consumers may share K.
+    for tile_m in (8, 16, 32, 64):
+        for consumers in (1, 2, 3):
+            yield config(tile_m, 64, 16, consumers=consumers, lifters=0, **few)
+        for consumers in (1, 2):
+            yield config(tile_m, 64, 16, consumers=consumers, split_k=2, lifters=0, **few)
+        for split in ({}, {"split_k": 2}):
+            yield config(tile_m, 128, 16, lifters=0, **split, **few)
+    for tile_m in (104, 128, 256):
+        for tile_n in (64, 128):
+            yield config(tile_m, tile_n, 16, consumers=tile_n // 64, lifters=0, staging=1, **few | {"store": "tma", "group": 16})
     yield config(256, 128, 8, cluster_m=2)
     yield config(128, 256, 8, **few)
     yield config(128, 128, 8, schedule="ping_pong", cluster_m=2)

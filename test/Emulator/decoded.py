@@ -16,9 +16,16 @@ from products import check_target, choose, config, run_each, tensor
 SWAPPED = {"swap_ab": "true", "store": "direct", "group": 1}
 # Those who multiply decode, too.
 REGISTERS = SWAPPED | {"lifters": 0}
+BULK = {"swap_ab": "true", "store": "tma", "group": 1, "lifters": 0, "staging": 1}
 CONFIGS = [config(16, 64, 4, consumers=1, **REGISTERS), config(8, 128, 3, **REGISTERS), config(64, 192, 4, consumers=3, **REGISTERS),
            config(24, 256, 3, **REGISTERS), config(16, 64, 4, consumers=1, split_k=2, **REGISTERS),
            config(72, 128, 2, **REGISTERS), config(16, 64, 4, consumers=1, cluster_n=2, **REGISTERS), config(40, 128, 3, cluster_m=2, **REGISTERS),
+           # Parts of K in a block, and of each block's.
+           config(16, 64, 4, **REGISTERS), config(64, 64, 6, consumers=3, **REGISTERS), config(24, 64, 4, cluster_n=2, **REGISTERS),
+           config(8, 64, 4, split_k=2, **REGISTERS),
+           # Results of 16 bits that are transposed in shared memory.
+           config(24, 128, 3, **BULK), config(72, 64, 4, consumers=1, **BULK), config(32, 256, 3, **BULK | {"staging": 2}),
+           config(16, 64, 4, cluster_n=2, **BULK),
            config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1, lifters=2, **SWAPPED),
            config(64, 128, 3, **SWAPPED), config(24, 192, 3, consumers=3, **SWAPPED), config(32, 256, 3, **SWAPPED),
            config(16, 64, 4, consumers=1, split_k=2, **SWAPPED), config(16, 64, 4, consumers=1, cluster_n=2, **SWAPPED),
@@ -31,8 +38,8 @@ E8M0, E4M3 = ml_dtypes.float8_e8m0fnu, ml_dtypes.float8_e4m3fn
 KINDS = {"mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32, False), "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32, False),
          "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, True)}
 DTYPES = {"f8E4M3FN": E4M3, "f4E2M1FN": ml_dtypes.float4_e2m1fn, "f8E8M0FNU": E8M0}
-# M, N and K of kernels that read codes; K of the last one has tails of both kinds of words.
-SHAPES = [(72, 136, 256), (24, 320, 512), (136, 64, 128)]
+# M, N and K of kernels that read codes.
+SHAPES = [(72, 136, 256), (24, 320, 512), (136, 64, 256)]
 OFFSETS = [0, 0, 37, 38, 64, 70]
 
 
@@ -103,16 +110,18 @@ def run_configs(name, kind, args):
         b = Drawn("b", kind, (n, k), rng)
         a = rng.integers(-2, 3, (m, k)).astype(ml_dtypes.bfloat16)
         values = b.values / (float(b.arrays[2][0, 0]) if kind[3] else 1)
-        types = tensor((m, k), "bf16"), tensor((n, k), "bf16"), tensor((m, n), "f32")
+        types = tensor((m, k), "bf16"), tensor((n, k), "bf16")
         body, results = folded(kind, "b", (n, k)), []
         for i, text in enumerate(chosen):
-            results.append((f"%r{i}", types[2]))
+            result = tensor((m, n), "bf16" if "store = tma" in text else "f32")
+            results.append((f"%r{i}", result))
             body += (f"  %r{i} = fp8.matmul %a, %read accumulate = fast {{fp8_gpu.config = {text}}} : {types[0]}, {types[1]} "
-                     f"-> {types[2]}\n")
+                     f"-> {result}\n")
         found = run_each(args.tools, "sm_90a", [f"%a: {types[0]}", *b.arguments[:2]], body, results, [[a, *b.arrays[:2]]])[0]
         expected = a.astype(np.float64) @ values.T
         total += len(chosen)
-        failures += sum(report(f"{name} {m}x{n}x{k} {text}", own, expected) for text, own in zip(chosen, found, strict=True))
+        failures += sum(report(f"{name} {m}x{n}x{k} {text}", own, expected.astype(own.dtype))
+                        for text, own in zip(chosen, found, strict=True))
     return failures, total
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from products import check_target, choose, config, make_parser, run_each, tensor
 
 # Tails in each dimension: of K a group, of 128 elements, and less than the ring has stages.
-SHAPES = [(72, 136, 288), (24, 320, 544), (136, 64, 128)]
+SHAPES = [(72, 136, 288), (24, 320, 544), (136, 64, 384)]
 SWAPPED = {"swap_ab": "true", "store": "direct", "group": 1}
+REGISTERS = SWAPPED | {"lifters": 0}
 FAST = [config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1, lifters=2, **SWAPPED),
         config(64, 128, 3, **SWAPPED), config(24, 192, 3, consumers=3, **SWAPPED), config(32, 256, 3, **SWAPPED),
         config(16, 64, 4, consumers=1, split_k=2, **SWAPPED), config(16, 64, 4, consumers=1, cluster_n=2, **SWAPPED),
@@ -26,18 +27,31 @@ FAST = [config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1,
         config(128, 96, 4, schedule="ping_pong", lifters=2), config(128, 128), config(128, 72, lifters=2, lift_warps=8), config(128, 48, schedule="ping_pong"), config(256, 128),
         config(128, 64, cluster_m=2), config(64, 64, consumers=1, cluster_m=2, cluster_n=2), config(128, 200, store="direct"),
         config(64, 48, 8, consumers=1, pending=1, lifters=2, lift_warps=2), config(64, 32, 8, schedule="ping_pong", pending=1, lifters=2, lift_warps=2),
-        config(256, 64, 4, lifters=2, lift_warps=2)]
+        config(256, 64, 4, lifters=2, lift_warps=2),
+        # In registers, and parts of K in a block; and results that are transposed in shared memory.
+        config(16, 64, 4, consumers=1, **REGISTERS), config(8, 128, 3, **REGISTERS), config(24, 256, 3, **REGISTERS | {"store": "tma"}),
+        config(64, 64, 4, consumers=2, **REGISTERS), config(40, 64, 6, consumers=3, cluster_n=2, **REGISTERS)]
 PROMOTE = [config(16, 64, 4, consumers=1, **SWAPPED), config(64, 128, 3, **SWAPPED), config(128, 128),
            config(64, 64, consumers=1, overlap="true"), config(64, 64, schedule="ping_pong", overlap="true"),
-           config(16, 64, 4, consumers=1, overlap="true", lift_warps=2, **SWAPPED)]
+           config(16, 64, 4, consumers=1, overlap="true", lift_warps=2, **SWAPPED),
+           config(16, 64, 4, consumers=1, **REGISTERS), config(64, 128, 3, **REGISTERS), config(8, 64, 4, consumers=2, **REGISTERS),
+           config(24, 256, 3, **REGISTERS)]
 # Block of A's factors and of B's, accumulation, configs.
 KINDS = {"row_fast": (("1", "*"), ("1", "*"), "fast", FAST), "tensor_fast": (("*", "*"), ("*", "*"), "fast", FAST[::3]),
          "row_promote": (("1", "*"), ("1", "*"), "promote", PROMOTE)}
 
 
+def get_unlifted(text):
+    """The config of weights that are not packed, with as many parts of K."""
+    shared = re.search(r"tile_n = 64,.* consumers = ([23]),.* swap_ab = true", text)
+    if shared:
+        text = text.replace(f"consumers = {shared[1]}", f"consumers = 1, split_k = {shared[1]}")
+    return re.sub(", (lifters|lift_warps) = .", "", text)
+
+
 # Groups of rows of the first shape, which are empty, begin anywhere and leave rows over; of 5 weights.
 OFFSETS = [0, 0, 37, 38, 64, 70]
-GROUPED = {"row_fast": FAST[:2] + FAST[8:11] + FAST[13:15], "row_promote": PROMOTE[::2]}
+GROUPED = {"row_fast": FAST[:2] + FAST[8:11] + FAST[13:15] + FAST[24:26], "row_promote": PROMOTE[:8:2]}
 
 
 def round_codes(codes, exponents):
@@ -104,7 +118,7 @@ def run_kind(name, kind, args):
                 f"  %l = fp8.assemble %lifted, %b_factors : {codes[1]}, {factors[1]} -> {types[1]}\n")
         results = []
         for i, text in enumerate(chosen):
-            for operand, own in (("l", text), ("b", re.sub(", (lifters|lift_warps) = .", "", text))):
+            for operand, own in (("l", text), ("b", get_unlifted(text))):
                 results.append((f"%{operand}{i}", tensor((m, n), "bf16")))
                 body += (f"  {results[-1][0]} = fp8.matmul %a, %{operand} accumulate = {accumulate} "
                          f"{{fp8_gpu.config = {own}}} : {types[0]}, {types[1]} -> {results[-1][1]}\n")
@@ -136,7 +150,7 @@ def run_grouped(name, configs, args):
             f"  %w = fp8.assemble %l, %fb : {of['c']}, {of['fb']} -> {type_b}\n")
     results, chosen = [], choose(configs, args)
     for i, text in enumerate(chosen):
-        for operand, own in (("w", text), ("b", re.sub(", (lifters|lift_warps) = .", "", text))):
+        for operand, own in (("w", text), ("b", get_unlifted(text))):
             results.append((f"%{operand}{i}", tensor((t, n), "bf16")))
             body += (f"  {results[-1][0]} = fp8.grouped_matmul %x, %{operand} offsets(%o : {of['o']}) "
                      f"accumulate = {name[4:]} {{fp8_gpu.config = {own}}} : {type_a}, {type_b} -> {results[-1][1]}\n")

@@ -25,7 +25,10 @@ SWAPPED = {"swap_ab": "true", "store": "direct", "group": 1}
 CONFIGS = [config(64, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1, **SWAPPED),
            config(24, 128, 4, consumers=2, **SWAPPED), config(32, 192, 3, consumers=3, **SWAPPED),
            config(16, 64, 5, consumers=1, split_k=3, **SWAPPED), config(40, 64, 3, consumers=1, cluster_m=2, **SWAPPED),
-           config(16, 64, 4, consumers=1, cluster_n=2, **SWAPPED), config(56, 128, 3, consumers=2, split_k=2, **SWAPPED)]
+           config(16, 64, 4, consumers=1, cluster_n=2, **SWAPPED), config(56, 128, 3, consumers=2, split_k=2, **SWAPPED),
+           # Consumers that share K, in as many parts as there are.
+           config(16, 64, 4, consumers=2, **SWAPPED), config(8, 64, 6, consumers=3, **SWAPPED),
+           config(40, 64, 4, consumers=2, cluster_m=2, **SWAPPED)]
 # A GPU on which products of this size wait for the tensor core.
 SMALL_GPU = ('module attributes {fp8_gpu.target = #fp8_gpu.target<chip = "sm_90a", compute_capability = 90, features = "+ptx90", '
              "multiprocessors = 2, shared_bytes = 232448, registers = 65536, mma_rate = 4096, l2_rate = 49, memory_rate = 34, "
@@ -123,7 +126,9 @@ def run_groups(args):
     rng, offsets = np.random.default_rng(2), np.array([0, 5, 5, 30, 41], np.int32)
     a, b = Operand("a", (44, 384), rng), Operand("b", (4, 136, 384), rng)
     result = tensor((44, 136), "f32")
-    body = f"  %r = fp8.grouped_matmul %a, %b offsets(%o : tensor<5xi32>) : {a.type}, {b.type} -> {result}\n"
+    # Two consumers share K.
+    pin = f" {{fp8_gpu.config = {config(16, 64, 4, consumers=2, **SWAPPED)}}}"
+    body = f"  %r = fp8.grouped_matmul %a, %b offsets(%o : tensor<5xi32>){pin} : {a.type}, {b.type} -> {result}\n"
     found = run(args, "groups", [a, b], body, result, [("%o: tensor<5xi32>", offsets)])
     if found is None:
         return 1, 1
@@ -138,8 +143,9 @@ def run_groups(args):
 
 def run_unknown_rows(args):
     """How many rows there are shows at run time: bits are those of a program that knows it, of few in FP8 and of many in
-    bf16. Two products of one A, of which one reads the other's result, have one branch."""
-    rng, wrong, (n, k) = np.random.default_rng(4), 0, (264, 1024)
+    bf16. Two products of one A, of which one reads the other's result, have one branch. K is too short for parts, which kernels
+    for few rows and for many would have others of."""
+    rng, wrong, (n, k) = np.random.default_rng(4), 0, (264, 384)
     b, c = Operand("b", (n, k), rng), Operand("c", (n, k), rng)
     for m in (1, 16, 17, 64, 65, 200):
         a, found = Operand("a", (m, k), rng), []

@@ -75,7 +75,7 @@ func.func @norms(%x: tensor<3x4096xbf16>, %y: tensor<8192x4096xbf16>) -> (tensor
 }
 
 //--- pinned.mlir
-// PINNED: error: {{.*}}expected one part of K in an invariant matmul, whose rows are added up alike, but got split_k = 4
+// PINNED: error: {{.*}}expected one part of K in an invariant matmul, whose rows are added up alike, but got 4
 func.func @pinned(%a: !fp8.scaled<16x16384xf8E4M3FN, block = [1, *], scale = f32>, %b: !fp8.scaled<512x16384xf8E4M3FN, block = [1, *], scale = f32>) -> tensor<16x512xbf16> {
   %d = fp8.matmul %a, %b {fp8.invariant, fp8_gpu.config = #fp8_sm90.gemm<tile_m = 64, tile_n = 64, stages = 8, consumers = 1, split_k = 4>}
       : !fp8.scaled<16x16384xf8E4M3FN, block = [1, *], scale = f32>, !fp8.scaled<512x16384xf8E4M3FN, block = [1, *], scale = f32> -> tensor<16x512xbf16>

@@ -38,24 +38,31 @@ void SplitK::reduce(Value tile, Value part, Value thread,
                     ValueRange accumulators,
                     llvm::function_ref<void(ValueRange sums)> last) {
   Type f32 = b.getF32Type();
+  int64_t threads = shape.threads / shape.divisions;
+  int64_t parts = shape.parts * shape.divisions;
+  Value own = thread;
+  if (shape.divisions > 1) {
+    own = b.rem(thread, threads);
+    part = b.add(b.mul(part, shape.divisions), b.div(thread, threads));
+  }
   // [tile][part][register][thread]: neighbouring threads, neighbouring words.
-  Value first =
-      b.add(b.mul(b.widen(tile), shape.parts * shape.registers * shape.threads),
-            b.widen(thread));
+  Value first = b.add(b.mul(b.widen(tile), parts * shape.registers * threads),
+                      b.widen(own));
   auto addressOf = [&](Value part, int64_t i) {
-    Value index =
-        b.add(first, b.mul(b.widen(part), shape.registers * shape.threads));
-    return b.element(workspace, b.add(index, i * shape.threads), f32);
+    Value index = b.add(first, b.mul(b.widen(part), shape.registers * threads));
+    return b.element(workspace, b.add(index, i * threads), f32);
   };
   for (auto [i, value] : llvm::enumerate(accumulators))
     b.store(value, addressOf(part, i));
   Value counter = b.element(counters, b.widen(tile), b.getI32Type());
   Value isLast = arriveLast(b, counter, b.i32(shape.parts), flag, barrierId,
                             thread, shape.threads);
+  if (shape.divisions > 1)
+    isLast = b.bitAnd(isLast, b.less(thread, b.i32(threads)));
   b.ifThen(isLast, [&] {
     SmallVector<Value> zeros(accumulators.size(), b.f32(0.0f));
     SmallVector<Value> sums =
-        b.loop(b.i32(0), b.i32(shape.parts), b.i32(1), zeros,
+        b.loop(b.i32(0), b.i32(parts), b.i32(1), zeros,
                [&](Value part, ValueRange carried) {
                  SmallVector<Value> next;
                  for (auto [i, sum] : llvm::enumerate(carried))

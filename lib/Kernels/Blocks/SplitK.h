@@ -29,6 +29,8 @@ public:
     int64_t parts;
     /// Threads of a block that hold accumulators, and registers in each.
     int64_t threads, registers;
+    /// Into how many parts of their own these threads divide a block's.
+    int64_t divisions = 1;
   };
 
   /// `flag` is a word of shared memory. The workspace has parts * registers *
@@ -39,7 +41,8 @@ public:
       : b(b), shape(shape), workspace(workspace), counters(counters),
         flag(flag), barrierId(barrierId) {}
 
-  /// `last` runs in the block that comes last, with the sums.
+  /// `last` runs in the block that comes last, with the sums: in those threads
+  /// that have its first part.
   void reduce(Value tile, Value part, Value thread, ValueRange accumulators,
               llvm::function_ref<void(ValueRange sums)> last);
 

@@ -42,8 +42,10 @@ BulkTileStore::BulkTileStore(KernelBuilder &b, Shape shape,
                              Value staging, Value barrierId, Value isFirstWarp)
     : b(b), shape(shape), layout(layout), base(base), staging(staging),
       barrierId(barrierId), isFirstWarp(isFirstWarp),
-      slabs(llvm::divideCeil(layout.getNumCols() * shape.elementBytes,
-                             shape.slabBytes)) {}
+      slabs(shape.transposed
+                ? 1
+                : llvm::divideCeil(layout.getNumCols() * shape.elementBytes,
+                                   shape.slabBytes)) {}
 
 void BulkTileStore::storeSubtile(Value map, Value subtile, Value thread,
                                  ValueRange origin, PackedAt packedAt) {
@@ -91,6 +93,8 @@ void BulkTileStore::storeSubtile(Value map, Value subtile, Value thread,
 int64_t BulkTileStore::getFirstCol(int64_t slab) const {
   // The last slab ends with the tile: what it shares with the one before is
   // written twice, the same.
+  if (shape.transposed)
+    return 0;
   int64_t slabCols = shape.slabBytes / shape.elementBytes;
   return std::min(slab * slabCols, layout.getNumCols() - slabCols);
 }
@@ -140,6 +144,25 @@ void BulkTileStore::writeMatrices(Value buffer, Value thread,
   }
 }
 
+void BulkTileStore::writeTransposed(Value buffer, Value thread,
+                                    ArrayRef<Value> packed) {
+  Value warp = b.shiftRight(thread, 5), lane = b.bitAnd(thread, 31);
+  // Four 8x8 matrices at once, of 16 rows, which lie beside each other here,
+  // and two groups of columns, which lie below each other. Lane l gives the
+  // address of column l % 8 of group l / 16, of rows from 8 (l / 8 % 2) on.
+  Value chunk = b.add(b.mul(warp, 2), b.bitAnd(b.shiftRight(lane, 3), 1));
+  Value row = b.add(b.bitAnd(lane, 7), b.mul(b.shiftRight(lane, 4), 8));
+  for (size_t first = 0; first < packed.size(); first += 4) {
+    Value own = b.add(row, static_cast<int64_t>(first * 4));
+    NVVM::StMatrixOp::create(
+        b, b.offset(buffer, getSwizzled(own, chunk)),
+        packed.slice(first, std::min<size_t>(4, packed.size() - first)),
+        NVVM::MMALayout::col,
+        NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+        NVVM::LdStMatrixEltType::B16);
+  }
+}
+
 void BulkTileStore::writeRow(Value buffer, Value thread,
                              ArrayRef<Value> packed) {
   size_t pairs = getPairsTogether(shape.elementBytes);
@@ -154,6 +177,8 @@ void BulkTileStore::writeRow(Value buffer, Value thread,
 
 void BulkTileStore::writeSlab(Value buffer, Value thread, int64_t firstCol,
                               ArrayRef<Value> packed) {
+  if (shape.transposed)
+    return writeTransposed(buffer, thread, packed);
   int64_t slabCols = shape.slabBytes / shape.elementBytes;
   SmallVector<std::pair<FragmentLayout::Place, Value>> inSlab;
   for (auto [place, value] : llvm::zip_equal(layout.pairs, packed))

@@ -25,6 +25,9 @@ class BulkTileStore {
 public:
   struct Shape {
     int64_t subtiles, slabBytes, elementBytes, buffers, rows = 64;
+    /// Whether the tensor core's columns are the result's rows, `rows` of them:
+    /// a subtile, of 16 bits, is one slab.
+    bool transposed = false;
   };
 
   /// `staging` (i32) is the offset of the warpgroup's buffers from `base`.
@@ -56,6 +59,8 @@ private:
   void writeSlab(Value buffer, Value thread, int64_t firstCol,
                  ArrayRef<Value> packed);
   void writeMatrices(Value buffer, Value thread, ArrayRef<Value> packed);
+  /// The same where columns are rows.
+  void writeTransposed(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Writes for a thread that has a row to itself: 16 bytes at once.
   void writeRow(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as

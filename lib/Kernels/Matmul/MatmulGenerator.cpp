@@ -21,13 +21,13 @@ LogicalResult fp8::checkEpilogues(const MatmulSpec &spec, std::string &reason) {
        succeeded(EpilogueRegion::check(getFirstShape(spec), reason))));
 }
 
-LogicalResult fp8::checkParts(const MatmulSpec &spec, int64_t splitK,
+LogicalResult fp8::checkParts(const MatmulSpec &spec, int64_t parts,
                               std::string &reason) {
-  if (!spec.invariant || splitK == 1)
+  if (!spec.invariant || parts == 1)
     return success();
   reason = llvm::formatv("expected one part of K in an invariant matmul, whose "
-                         "rows are added up alike, but got split_k = {0}",
-                         splitK);
+                         "rows are added up alike, but got {0}",
+                         parts);
   return failure();
 }
 
@@ -71,7 +71,7 @@ std::string MatmulGeneratorBase::getLabel(const KernelSpec &spec) const {
 }
 
 std::optional<TensorCoreAccumulation>
-MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t splitK,
+MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t parts,
                                        bool promotes,
                                        TensorCoreInstruction instruction) {
   std::optional<int64_t> typeA =
@@ -81,7 +81,7 @@ MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t splitK,
   if (!typeA || !typeB)
     return std::nullopt;
   TensorCoreAccumulation sums{*typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
-                              splitK, promotes, instruction};
+                              parts,  promotes, instruction};
   if (!sums.multipliesFactors() && spec.isMicroscaled())
     sums.sumK = spec.a.getFactorK();
   return sums;

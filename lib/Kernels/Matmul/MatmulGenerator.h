@@ -31,7 +31,7 @@ FailureOr<Config> getConfigOf(KernelConfigAttrInterface config,
 
 /// Fails, with the reason, if the sum of a row would depend on how many parts K
 /// has, where it may not.
-LogicalResult checkParts(const MatmulSpec &spec, int64_t splitK,
+LogicalResult checkParts(const MatmulSpec &spec, int64_t parts,
                          std::string &reason);
 
 /// Names matmuls and says how a kernel adds up products, for all chips.
@@ -47,7 +47,7 @@ protected:
   /// How a kernel adds up products, by blocks of K; nothing of types that are
   /// not multiplied.
   static std::optional<TensorCoreAccumulation>
-  getAccumulationOf(const MatmulSpec &spec, int64_t splitK, bool promotes,
+  getAccumulationOf(const MatmulSpec &spec, int64_t parts, bool promotes,
                     TensorCoreInstruction instruction);
 };
 
@@ -59,8 +59,8 @@ using MatmulSelect = llvm::function_ref<FailureOr<KernelConfigAttrInterface>()>;
 ///
 /// - `Config`, `Layout`: its config attribute, which has a `split_k`, and where
 ///   a kernel keeps what, with `get(spec, config, target, reason)`;
-/// - `kInstruction`, `promotes(spec)`: how its kernels accumulate. Beside parts
-///   of K nothing of a config may change bits;
+/// - `kInstruction`, `promotes(spec)`, `getParts(config)`, those of K: how its
+///   kernels accumulate. Beside these nothing of a config may change bits;
 /// - `getCandidates`, `getCost`, `select`, `describe`: its heuristics;
 /// - `build`: its kernel.
 template <typename Chip>
@@ -81,10 +81,11 @@ public:
                          std::string &reason) const override {
     FailureOr<Config> own = getConfigOf<Config>(config, reason);
     const auto &matmul = cast<MatmulSpec>(spec);
-    return success(succeeded(own) &&
-                   succeeded(checkParts(matmul, own->getSplitK(), reason)) &&
-                   succeeded(Chip::Layout::get(matmul, *own, target, reason)) &&
-                   succeeded(checkEpilogues(matmul, reason)));
+    return success(
+        succeeded(own) &&
+        succeeded(checkParts(matmul, Chip::getParts(*own), reason)) &&
+        succeeded(Chip::Layout::get(matmul, *own, target, reason)) &&
+        succeeded(checkEpilogues(matmul, reason)));
   }
 
   double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
@@ -111,8 +112,8 @@ public:
     if (!own)
       return std::nullopt;
     const auto &matmul = cast<MatmulSpec>(spec);
-    return getAccumulationOf(matmul, own.getSplitK(), Chip::promotes(matmul),
-                             Chip::kInstruction);
+    return getAccumulationOf(matmul, Chip::getParts(own),
+                             Chip::promotes(matmul), Chip::kInstruction);
   }
 
   std::string getRemark(const KernelSpec &spec,

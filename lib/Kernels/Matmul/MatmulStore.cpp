@@ -35,7 +35,7 @@ MatmulStore::MatmulStore(const MatmulParams &kernel, FragmentLayout fragments,
       inPairs(inPairs), lane(warpgroup.lane),
       bulk(createBulkStore(b, shape, this->fragments, staging, warpgroup)),
       epilogue(b, getEpilogueShape(spec), this->fragments,
-               /*vectorLoads=*/shape || inPairs) {
+               /*vectorLoads=*/(shape && !shape->transposed) || inPairs) {
   if (spec.isDual())
     epilogue.setFirst(getFirstShape(spec), spec.getDual()->numOperands,
                       spec.getDual()->position);
@@ -83,7 +83,8 @@ void MatmulStore::storeInBulk(const Tile &tile, const Part &part,
       b.less(tile.rowEnd, b.add(origin[1], partRows)),
       [&] {
         bulk->skipSubtile();
-        storeDirectly(tile, part.fragment, /*inPairs=*/true, takePacked);
+        storeDirectly(tile, part.fragment, /*inPairs=*/!part.fragment.swapped,
+                      takePacked);
       },
       [&] { store(takePacked); });
 }

@@ -28,6 +28,7 @@ struct MmaMatmuls {
   static constexpr auto getCost = getMatmulCost;
   static constexpr auto build = buildMatmul;
 
+  static int64_t getParts(Config config) { return config.getSplitK(); }
   static bool promotes(const MatmulSpec &spec) {
     return promotesSums(spec, Wide);
   }

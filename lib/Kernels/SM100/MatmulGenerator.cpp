@@ -27,6 +27,7 @@ struct BlackwellMatmuls {
   static constexpr auto getCandidates = getMatmulCandidates;
   static constexpr auto getCost = getMatmulCost;
   static constexpr auto promotes = promotesSums;
+  static int64_t getParts(Config config) { return config.getSplitK(); }
   static constexpr auto describe = describePromotion;
   static constexpr auto build = buildMatmul;
 

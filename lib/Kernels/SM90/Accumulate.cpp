@@ -15,10 +15,23 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
-Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice)
+RingPosition sm90::advance(KernelBuilder &b, Ring &ring, GemmConfigAttr config,
+                           RingPosition position) {
+  int64_t parts = config.getBlockParts(), stages = config.getStages();
+  if (parts == 1)
+    return ring.advance(position);
+  Value next = b.add(position.stage, parts);
+  Value stays = b.less(next, b.i32(stages));
+  return {b.select(stays, next, b.sub(next, b.i32(stages))),
+          b.select(stays, position.phase, b.bitXor(position.phase, b.i32(1)))};
+}
+
+Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice,
+                         Value group)
     : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),
       layout(kernel.layout), ring(ring),
-      wgmma(b, config.getCols(), layout.rows, layout.cols), slice(slice) {
+      wgmma(b, config.getCols(), layout.rows, layout.cols), slice(slice),
+      group(group) {
   lane = b.bitAnd(kernel.thread, 31);
   Value base = LLVM::PtrToIntOp::create(b, b.getI32Type(), kernel.shared);
   Value sliceBytes = b.mul(slice, layout.rows.getSliceBytes());
@@ -31,6 +44,32 @@ Accumulator::Accumulator(const MatmulContext &kernel, Ring ring, Value slice)
 SmallVector<SmallVector<Value>>
 Accumulator::accumulate(const Tile &tile, RingPosition &position,
                         llvm::function_ref<void()> issued) {
+  return config.getBlockParts() > 1 ? accumulatePart(tile, position, issued)
+                                    : accumulateAll(tile, position, issued);
+}
+
+SmallVector<SmallVector<Value>>
+Accumulator::accumulatePart(const Tile &tile, RingPosition &position,
+                            llvm::function_ref<void()> issued) {
+  Tile own = tile;
+  own.kBegin = kernel.getPartBegin(tile, group);
+  own.kEnd = kernel.getPartBegin(tile, b.add(group, 1));
+  Value rounds = kernel.getBlocks(tile).second;
+  RingPosition begin = position;
+  position = ring.skip(begin, group);
+  SmallVector<SmallVector<Value>> sums = accumulateAll(own, position, issued);
+  // What a shorter part has in the last round is not its own.
+  b.ifThen(b.less(b.sub(own.kEnd, own.kBegin), rounds), [&] {
+    ring.waitFull(position);
+    ring.release(position.stage, lane);
+  });
+  position = ring.skip(begin, b.mul(rounds, config.getBlockParts()));
+  return sums;
+}
+
+SmallVector<SmallVector<Value>>
+Accumulator::accumulateAll(const Tile &tile, RingPosition &position,
+                           llvm::function_ref<void()> issued) {
   if (layout.liftsInRegisters())
     return accumulateLifted(tile, position, issued);
   if (spec.accumulate == Accumulate::Fast)

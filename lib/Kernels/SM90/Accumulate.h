@@ -17,6 +17,10 @@
 
 namespace mlir::fp8::sm90 {
 
+/// The next position of a consumer, of whom `parts` take stages in turn.
+RingPosition advance(KernelBuilder &b, Ring &ring, GemmConfigAttr config,
+                     RingPosition position);
+
 /// The main loop of a consumer: takes the stages of a tile from the ring and
 /// sums their products, for each of its subtiles of 64 rows.
 ///
@@ -27,8 +31,9 @@ namespace mlir::fp8::sm90 {
 /// - with factors for each 32 of K, the product of each instruction.
 class Accumulator {
 public:
-  /// `slice` is the warpgroup's number among those that share a tile.
-  Accumulator(const MatmulContext &kernel, Ring ring, Value slice);
+  /// `slice` is the warpgroup's number among those that share a K block,
+  /// `group` that among all.
+  Accumulator(const MatmulContext &kernel, Ring ring, Value slice, Value group);
 
   /// Returns the registers of each subtile; moves `position` past the tile.
   /// `issued` is called where the tensor core needs nothing more from this
@@ -43,6 +48,13 @@ private:
     SmallVector<Value> columns, blocks;
   };
 
+  /// The same of all that the block's consumers share, or of this one's part.
+  SmallVector<SmallVector<Value>>
+  accumulateAll(const Tile &tile, RingPosition &position,
+                llvm::function_ref<void()> issued);
+  SmallVector<SmallVector<Value>>
+  accumulatePart(const Tile &tile, RingPosition &position,
+                 llvm::function_ref<void()> issued);
   SmallVector<SmallVector<Value>>
   accumulateFast(const Tile &tile, RingPosition &position,
                  llvm::function_ref<void()> issued);
@@ -99,7 +111,7 @@ private:
   const MatmulLayout &layout;
   Ring ring;
   Wgmma wgmma;
-  Value slice, lane;
+  Value slice, group, lane;
   Value rowsDescriptor, colsDescriptor;
   /// Where the tile that is summed begins.
   Value firstRowInBlock, firstColInBlock;

@@ -7,12 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Packed weights are rows of the tensor core's M side, whose words are made in
-// registers: those of the next K block while the products of one are under way.
+// registers: those of the next K block while the products of one are under way,
+// behind which its own are issued before anyone waits.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Accumulate.h"
 #include "LiftFragments.h"
+
+#include <utility>
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -32,30 +35,42 @@ public:
              Value slice, Value colsDescriptor)
       : kernel(kernel), b(kernel.b), ring(ring), wgmma(wgmma),
         lifter(kernel, slice), colsDescriptor(colsDescriptor),
-        subtiles(kernel.config.getSubtiles()) {}
+        subtiles(kernel.config.getSubtiles()),
+        promotes(kernel.spec.accumulate == Accumulate::Promote) {}
 
   using Sums = SmallVector<Value>;
+  /// What is under way, in the accumulators of all subtiles; with promotion the
+  /// sums that products are added to, register by register.
+  struct State {
+    LiftedBlock underWay;
+    Sums products;
+    SmallVector<Value> totals;
+  };
+  /// Issues the first block.
+  State begin(RingPosition at, Value k);
+  /// Makes the words of block `k` while products are under way, issues its own
+  /// behind these, and gives the stage of those back. With promotion its own go
+  /// to `spare`, which becomes the accumulators that are free then.
+  void step(State &state, Sums &spare, Value k);
+  /// Waits for the last products: the sums' registers, and the position behind
+  /// the block.
+  SmallVector<Value> finish(State state);
+
   Sums getUndefined() { return Sums(subtiles, wgmma.getUndefined(b)); }
-
-  /// The words of block `k`, once it is there.
-  LiftedBlock lift(RingPosition at, Value k);
-  /// Adds a block's products, or begins with them if `accumulates` (i32) is 0;
-  /// makes the words of the next one while they are under way.
-  LiftedBlock step(const LiftedBlock &block, Sums &sums, Value accumulates,
-                   Value nextK);
-  /// The same without a next one: sums, and the position behind the block.
-  SmallVector<Value> finish(const LiftedBlock &block, Sums sums,
-                            Value accumulates);
-
   /// What a loop carries, and back.
-  static SmallVector<Value> join(const LiftedBlock &block, const Sums &sums,
-                                 Value accumulates);
-  std::pair<LiftedBlock, Sums> split(ValueRange carried) const;
+  static SmallVector<Value> join(const State &state);
+  State split(ValueRange carried) const;
 
 private:
-  void multiply(const LiftedBlock &block, Sums &sums, Value accumulates);
-  /// Waits for the products of a block, and gives its stage back.
-  void settle(const LiftedBlock &block, Sums &sums);
+  /// The words of block `k`, once it is there.
+  LiftedBlock lift(RingPosition at, Value k);
+  void multiply(const LiftedBlock &block, Sums &sums, bool overwrite);
+  /// Waits until no more than `pending` blocks are under way, of which the last
+  /// one are not these: their registers.
+  SmallVector<Value> settle(const LiftedBlock &block, Sums &products,
+                            int64_t pending);
+  void promote(ArrayRef<Value> products, SmallVector<Value> &totals);
+  void release(const LiftedBlock &block);
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -64,6 +79,7 @@ private:
   FragmentLifter lifter;
   Value colsDescriptor;
   size_t subtiles;
+  bool promotes;
 };
 } // namespace
 
@@ -76,7 +92,7 @@ LiftedBlock LiftedSums::lift(RingPosition at, Value k) {
 }
 
 void LiftedSums::multiply(const LiftedBlock &block, Sums &sums,
-                          Value accumulates) {
+                          bool overwrite) {
   Value cols = Wgmma::advance(
       b, colsDescriptor, b.mul(block.at.stage, kernel.layout.cols.getBytes()));
   NVVM::WgmmaFenceAlignedOp::create(b);
@@ -85,94 +101,124 @@ void LiftedSums::multiply(const LiftedBlock &block, Sums &sums,
         b,
         ArrayRef(block.words)
             .slice(subtile * FragmentLifter::kWords, FragmentLifter::kWords),
-        cols, sum, accumulates);
+        cols, sum, b.i32(overwrite ? 0 : 1));
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
 }
 
-void LiftedSums::settle(const LiftedBlock &block, Sums &sums) {
+SmallVector<Value> LiftedSums::settle(const LiftedBlock &block, Sums &products,
+                                      int64_t pending) {
   SmallVector<Value> tied;
-  for (Value sum : sums)
-    tied.append(wgmma.getRegisters(b, sum));
-  // What instructions read must stay until they are done.
+  for (Value product : products)
+    tied.append(wgmma.getRegisters(b, product));
+  size_t count = tied.size();
+  // What instructions read must stay until they are done, too.
   tied.append(block.words);
-  tied = waitForAccumulators(b, 0, tied);
+  tied = waitForAccumulators(b, pending, tied);
+  tied.truncate(count);
   int64_t registers = wgmma.getNumRegisters();
-  for (auto [subtile, sum] : llvm::enumerate(sums))
-    sum = wgmma.getAccumulator(
+  for (auto [subtile, product] : llvm::enumerate(products))
+    product = wgmma.getAccumulator(
         b, ArrayRef(tied).slice(subtile * registers, registers));
+  return tied;
+}
+
+void LiftedSums::promote(ArrayRef<Value> products, SmallVector<Value> &totals) {
+  for (auto [total, product] : llvm::zip_equal(totals, products))
+    total = arith::AddFOp::create(b, product, total);
+  totals = pinHere(b, totals);
+}
+
+void LiftedSums::release(const LiftedBlock &block) {
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   ring.release(block.at.stage, kernel.lane);
 }
 
-LiftedBlock LiftedSums::step(const LiftedBlock &block, Sums &sums,
-                             Value accumulates, Value nextK) {
-  multiply(block, sums, accumulates);
-  LiftedBlock next = lift(ring.advance(block.at), nextK);
-  settle(block, sums);
-  return next;
+LiftedSums::State LiftedSums::begin(RingPosition at, Value k) {
+  State state{lift(at, k), getUndefined(), {}};
+  multiply(state.underWay, state.products, /*overwrite=*/true);
+  if (promotes)
+    state.totals.assign(subtiles * wgmma.getNumRegisters(), b.f32(0.0f));
+  return state;
 }
 
-SmallVector<Value> LiftedSums::finish(const LiftedBlock &block, Sums sums,
-                                      Value accumulates) {
-  multiply(block, sums, accumulates);
-  settle(block, sums);
-  RingPosition after = ring.advance(block.at);
+void LiftedSums::step(State &state, Sums &spare, Value k) {
+  LiftedBlock before = state.underWay;
+  state.underWay = lift(advance(b, ring, kernel.config, before.at), k);
+  if (!promotes) {
+    multiply(state.underWay, state.products, /*overwrite=*/false);
+    Sums none;
+    settle(before, none, /*pending=*/1);
+    return release(before);
+  }
+  multiply(state.underWay, spare, /*overwrite=*/true);
+  std::swap(state.products, spare);
+  SmallVector<Value> terms = settle(before, spare, /*pending=*/1);
+  release(before);
+  promote(terms, state.totals);
+}
+
+SmallVector<Value> LiftedSums::finish(State state) {
+  SmallVector<Value> sums =
+      settle(state.underWay, state.products, /*pending=*/0);
+  release(state.underWay);
+  if (promotes) {
+    promote(sums, state.totals);
+    sums = state.totals;
+  }
+  RingPosition after = advance(b, ring, kernel.config, state.underWay.at);
   sums.append({after.stage, after.phase});
   return sums;
 }
 
-SmallVector<Value> LiftedSums::join(const LiftedBlock &block, const Sums &sums,
-                                    Value accumulates) {
-  SmallVector<Value> all(block.words);
-  all.append(sums.begin(), sums.end());
-  all.append({block.at.stage, block.at.phase, accumulates});
+SmallVector<Value> LiftedSums::join(const State &state) {
+  SmallVector<Value> all(state.underWay.words);
+  all.append(state.products.begin(), state.products.end());
+  all.append(state.totals.begin(), state.totals.end());
+  all.append({state.underWay.at.stage, state.underWay.at.phase});
   return all;
 }
 
-std::pair<LiftedBlock, LiftedSums::Sums>
-LiftedSums::split(ValueRange carried) const {
+LiftedSums::State LiftedSums::split(ValueRange carried) const {
   size_t words = subtiles * FragmentLifter::kWords;
-  ValueRange rest = carried.drop_front(words + subtiles);
-  return {LiftedBlock{SmallVector<Value>(carried.take_front(words)),
-                      RingPosition{rest[0], rest[1]}},
-          Sums(carried.slice(words, subtiles))};
+  RingPosition at{carried[carried.size() - 2], carried.back()};
+  ValueRange totals = carried.drop_back(2).drop_front(words + subtiles);
+  return {LiftedBlock{SmallVector<Value>(carried.take_front(words)), at},
+          Sums(carried.slice(words, subtiles)), SmallVector<Value>(totals)};
 }
 
 SmallVector<SmallVector<Value>>
 Accumulator::accumulateLifted(const Tile &tile, RingPosition &position,
                               llvm::function_ref<void()> issued) {
   LiftedSums products(kernel, ring, wgmma, slice, colsDescriptor);
-  // Two blocks an iteration: what is in flight cannot be moved, so that the
+  // Two blocks an iteration: what is under way cannot be moved, so that the
   // words of each have registers of their own.
   Value rest = b.sub(b.sub(tile.kEnd, tile.kBegin), b.i32(1));
   SmallVector<Value> carried =
       b.loop(b.i32(0), b.shiftRight(rest, 1), b.i32(1),
-             LiftedSums::join(products.lift(position, tile.kBegin),
-                              products.getUndefined(), b.i32(0)),
+             LiftedSums::join(products.begin(position, tile.kBegin)),
              [&](Value pair, ValueRange carried) {
-               auto [even, sums] = products.split(carried);
+               LiftedSums::State state = products.split(carried);
+               LiftedSums::Sums spare = products.getUndefined();
                Value k = b.add(tile.kBegin, b.mul(pair, 2));
-               LiftedBlock odd =
-                   products.step(even, sums, carried.back(), b.add(k, 1));
-               LiftedBlock next =
-                   products.step(odd, sums, b.i32(1), b.add(k, 2));
-               return LiftedSums::join(next, sums, b.i32(1));
+               products.step(state, spare, b.add(k, 1));
+               products.step(state, spare, b.add(k, 2));
+               return LiftedSums::join(state);
              });
-  std::pair<LiftedBlock, LiftedSums::Sums> left = products.split(carried);
-  Value isLater = carried.back();
+  LiftedSums::State left = products.split(carried);
   SmallVector<Value> final = b.choose(
       b.equal(b.bitAnd(rest, 1), 1),
       [&] {
-        LiftedSums::Sums sums = left.second;
-        LiftedBlock next = products.step(left.first, sums, isLater,
-                                         b.sub(tile.kEnd, b.i32(1)));
-        return products.finish(next, sums, b.i32(1));
+        LiftedSums::State state = left;
+        LiftedSums::Sums spare = products.getUndefined();
+        products.step(state, spare, b.sub(tile.kEnd, b.i32(1)));
+        return products.finish(state);
       },
-      [&] { return products.finish(left.first, left.second, isLater); });
+      [&] { return products.finish(left); });
   issued();
   position = {*(final.end() - 2), final.back()};
   SmallVector<SmallVector<Value>> all;
-  for (Value sum : ArrayRef(final).drop_back(2))
-    all.push_back(wgmma.getRegisters(b, sum));
+  int64_t registers = wgmma.getNumRegisters();
+  for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile)
+    all.emplace_back(ArrayRef(final).slice(subtile * registers, registers));
   return all;
 }

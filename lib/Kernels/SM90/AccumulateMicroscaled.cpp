@@ -32,12 +32,12 @@ namespace {
 class FactorBuffers {
 public:
   FactorBuffers(KernelBuilder &b, Value shared, const MatmulLayout &layout,
-                int64_t cols, Value thread, Value slice);
+                int64_t cols, Value thread, Value slice, Value group);
 
   /// Converts those of the stage. Nobody may read that buffer any more.
   void fill(Value stage, Value buffer);
   /// Until all threads of the warpgroup are here.
-  void synchronize() { b.namedBarrier(b.add(slice, 1), 128); }
+  void synchronize() { b.namedBarrier(b.add(group, 1), 128); }
   /// The factors of all instructions for rows 16 w + l / 4 and + 8, and for the
   /// thread's columns, two of each group of 8.
   void load(Value buffer);
@@ -57,7 +57,7 @@ private:
   KernelBuilder &b;
   Value shared;
   int64_t cols;
-  Value slice;
+  Value group;
   /// Where the warpgroup's buffers begin; the word of the thread, which is
   /// number `entry`, in the first stage, and bytes to the next one; what it
   /// reads.
@@ -68,10 +68,10 @@ private:
 
 FactorBuffers::FactorBuffers(KernelBuilder &b, Value shared,
                              const MatmulLayout &layout, int64_t cols,
-                             Value thread, Value slice)
-    : b(b), shared(shared), cols(cols), slice(slice) {
+                             Value thread, Value slice, Value group)
+    : b(b), shared(shared), cols(cols), group(group) {
   entry = b.bitAnd(thread, 127);
-  begin = b.add(b.mul(slice, kFactorBufferBytes), layout.offsetFactors);
+  begin = b.add(b.mul(group, kFactorBufferBytes), layout.offsetFactors);
   Value isRow = b.less(entry, b.i32(64));
   Value ofRow =
       b.add(b.mul(b.add(b.mul(slice, 64), entry), 4), layout.offsetRowScales);
@@ -157,7 +157,7 @@ Accumulator::accumulateMicroscaled(const Tile &tile, RingPosition &position) {
   int64_t steps = wgmma.getNumSteps();
   int64_t sets = getNumProductSets(config.getCols());
   FactorBuffers factors(b, kernel.shared, layout, config.getCols(),
-                        kernel.thread, slice);
+                        kernel.thread, slice, group);
   auto issueStep = [&](Value stage, int64_t step, Value accumulator) {
     auto [rows, cols] = getDescriptors(stage);
     NVVM::WgmmaFenceAlignedOp::create(b);
@@ -191,7 +191,7 @@ Accumulator::accumulateMicroscaled(const Tile &tile, RingPosition &position) {
         product = issueStep(at.stage, step + sets, product);
     }
     release(at.stage);
-    RingPosition after = ring.advance(at);
+    RingPosition after = advance(b, ring, config, at);
     sums.append({after.stage, after.phase, b.bitXor(buffer, b.i32(1))});
     return sums;
   };

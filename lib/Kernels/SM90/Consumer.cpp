@@ -24,8 +24,8 @@ public:
       : kernel(kernel), scheduler(scheduler), b(kernel.b), spec(kernel.spec),
         config(kernel.config), layout(kernel.layout), ring(ring),
         group(b.shiftRight(kernel.warp, 2)),
-        slice(kernel.isPingPong() ? b.i32(0) : group),
-        barrierId(b.add(group, 1)), accumulator(kernel, ring, slice),
+        slice(config.getSharers() == 1 ? b.i32(0) : group),
+        barrierId(b.add(group, 1)), accumulator(kernel, ring, slice, group),
         store(kernel,
               FragmentLayout::ofMatrices(spec.getResultCols(config.getCols())),
               getBulkShape(), {kernel.shared, layout.offsetStaging},
@@ -44,9 +44,12 @@ private:
   std::optional<BulkTileStore::Shape> getBulkShape() const {
     if (config.getStore() != GemmStore::TMA)
       return std::nullopt;
-    return BulkTileStore::Shape{config.getSubtiles(), layout.storeBytes,
+    return BulkTileStore::Shape{config.getSubtiles(),
+                                layout.storeBytes,
                                 spec.resultType.getIntOrFloatBitWidth() / 8,
-                                config.getStaging()};
+                                config.getStaging(),
+                                config.getSwapAb() ? config.getCols() : 64,
+                                config.getSwapAb()};
   }
   std::optional<SplitK> createSplitK() const;
   Schedule getSchedule();
@@ -58,6 +61,8 @@ private:
   /// Stores the sums of a tile, or what the block that comes last makes of all
   /// parts of K.
   void finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
+  /// Adds the sums of this block's parts of K, and stores them.
+  void addParts(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
   /// What of the epilogue need not wait for the sums.
   void prepare(const Tile &tile);
   void storeTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
@@ -87,7 +92,8 @@ std::optional<SplitK> Consumer::createSplitK() const {
     return std::nullopt;
   return SplitK(b,
                 SplitK::Shape{config.getSplitK(), config.getConsumers() * 128,
-                              config.getSubtiles() * getRegisters()},
+                              config.getSubtiles() * getRegisters(),
+                              config.getBlockParts()},
                 kernel.getParam("workspace.ptr"),
                 kernel.getParam("counters.ptr"),
                 b.offset(kernel.shared, b.i32(layout.offsetBarriers +
@@ -141,9 +147,43 @@ SmallVector<SmallVector<Value>> Consumer::sumTile(const Tile &tile,
   return sums;
 }
 
+void Consumer::addParts(const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
+  Type f32 = b.getF32Type();
+  int64_t threads = config.getConsumers() * 128;
+  Value isFirst = b.equal(group, 0);
+  Value own = b.offset(kernel.shared,
+                       b.add(b.mul(b.bitAnd(kernel.thread, 127), int64_t(4)),
+                             layout.offsetParts));
+  auto getPlace = [&](Value part, int64_t i) {
+    return b.offset(own, b.mul(b.add(b.mul(part, getRegisters()), i), 512));
+  };
+  ArrayRef<Value> registers = sums.front();
+  b.ifThen(b.bitXor(isFirst, b.i1(true)), [&] {
+    Value part = b.sub(group, b.i32(1));
+    for (auto [i, sum] : llvm::enumerate(registers))
+      b.store(sum, getPlace(part, i));
+  });
+  b.namedBarrier(b.i32(kAllConsumersBarrier), threads);
+  SmallVector<Value> all = b.choose(
+      isFirst,
+      [&] {
+        SmallVector<Value> all(registers);
+        for (int64_t part = 0; part + 1 < config.getBlockParts(); ++part)
+          for (auto [i, sum] : llvm::enumerate(all))
+            sum = arith::AddFOp::create(b, sum,
+                                        b.load(getPlace(b.i32(part), i), f32));
+        return all;
+      },
+      [&] { return SmallVector<Value>(registers); });
+  // The next tile's sums go to the same places.
+  b.namedBarrier(b.i32(kAllConsumersBarrier), threads);
+  b.ifThen(isFirst, [&] { storeTile(tile, {all}); });
+}
+
 void Consumer::finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
   if (!splitK)
-    return storeTile(tile, sums);
+    return config.getBlockParts() > 1 ? addParts(tile, sums)
+                                      : storeTile(tile, sums);
   SmallVector<Value> flat;
   for (ArrayRef<Value> subtile : sums)
     flat.append(subtile.begin(), subtile.end());
@@ -178,7 +218,7 @@ void Consumer::build() {
 
 void Consumer::prepare(const Tile &tile) {
   store.setSources(tile);
-  if (!store.isInBulk())
+  if (!store.isInBulk() || config.getSwapAb())
     return;
   Value local = launder(b, kernel.thread);
   store.getEpilogue().loadColumns(
@@ -220,7 +260,7 @@ void Consumer::storeSubtile(const Tile &tile, Value subtile, ValueRange sums) {
   // the main loop.
   Value local = launder(b, kernel.thread);
   Value inGroup = b.bitAnd(local, 127);
-  Value slice = kernel.isPingPong() ? b.i32(0) : b.shiftRight(local, 7);
+  Value slice = config.getSharers() == 1 ? b.i32(0) : b.shiftRight(local, 7);
   Value subtileRow =
       b.add(b.mul(slice, 64), b.mul(subtile, config.getSharers() * 64));
   Fragment fragment;
@@ -229,8 +269,11 @@ void Consumer::storeSubtile(const Tile &tile, Value subtile, ValueRange sums) {
   fragment.col =
       b.add(swapped ? tile.m : tile.n, fragments.getFirstCol(b, inGroup));
   fragment.swapped = swapped;
-  store.storePart(
-      tile, {subtile, inGroup, fragment, subtileRow, /*col=*/Value()}, sums);
+  store.storePart(tile,
+                  {subtile, inGroup, fragment,
+                   /*row=*/swapped ? Value() : subtileRow,
+                   /*col=*/swapped ? subtileRow : Value()},
+                  sums);
 }
 
 void sm90::buildConsumer(const MatmulContext &kernel,

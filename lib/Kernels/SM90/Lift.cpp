@@ -78,8 +78,6 @@ private:
   };
   Unit load(Value number, Value stage, Value k);
   void lift(const Unit &unit, Value number, Value stage);
-  /// Eight codes to two words.
-  std::array<Value, 2> liftWord(Value codes, Value low, Value high);
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -129,7 +127,8 @@ Lifter::Unit Lifter::load(Value number, Value stage, Value k) {
   return unit;
 }
 
-std::array<Value, 2> Lifter::liftWord(Value codes, Value low, Value high) {
+std::array<Value, 2> sm90::liftWord(KernelBuilder &b, Value codes, Value low,
+                                    Value high) {
   auto shiftLeft = [&](Value value, int64_t bits) -> Value {
     return arith::ShLIOp::create(b, value, b.i32(bits));
   };
@@ -167,7 +166,7 @@ void Lifter::lift(const Unit &unit, Value number, Value stage) {
     Value words = LLVM::UndefOp::create(b, vector);
     for (int64_t i = 0; i < 2; ++i) {
       std::array<Value, 2> pair =
-          liftWord(extract(unit.codes, 2 * half + i), low, high);
+          liftWord(b, extract(unit.codes, 2 * half + i), low, high);
       for (int64_t j = 0; j < 2; ++j)
         words =
             LLVM::InsertElementOp::create(b, words, pair[j], b.i32(2 * i + j));

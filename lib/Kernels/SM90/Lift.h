@@ -19,6 +19,11 @@ namespace mlir::fp8::sm90 {
 /// meet.
 void buildLiftTable(const MatmulContext &kernel);
 
+/// Eight codes of E2M1 to two words of E4M3, those of the magnitudes of an
+/// exponent being `low` and `high`, an entry of that table.
+std::array<Value, 2> liftWord(KernelBuilder &b, Value codes, Value low,
+                              Value high);
+
 /// Lifts the packed weights of each stage to where the tensor core reads them:
 /// all threads of the warps that do so, of which this one is number `warp`.
 /// Codes and exponents arrive at the full barriers of `packed`, whose stages

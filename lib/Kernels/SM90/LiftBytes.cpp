@@ -135,8 +135,9 @@ void sm90::buildLiftFactorProducer(const MatmulContext &kernel,
            SmallVector<FactorRows> copies;
            for (int64_t number = 0; number < tensors; ++number)
              copies.emplace_back(kernel, tile, number);
-           return b.loop(
-               tile.kBegin, tile.kEnd, b.i32(1), carried,
+           auto [first, last] = kernel.getBlocks(tile);
+           return kernel.loopOverBlocks(
+               tile, first, last, carried,
                [&](Value k, ValueRange carried) -> SmallVector<Value> {
                  RingPosition position{carried[0], carried[1]};
                  ring.waitEmpty(position);

@@ -9,8 +9,7 @@
 // What lifters write to shared memory tensor cores read there again: for each
 // E4M3 six bytes pass its port. In registers there are two. The order of K is
 // the program's, for sums depend on it: of 16 codes a thread has 2 c, 2 c + 1
-// and those 8 behind. Of E4M3 it loads them, 16 bits at a time. Of E2M1 all
-// four threads of a row load the same 16 bytes, and select theirs.
+// and those 8 behind. It loads two at a time, 16 bits of E4M3 and 8 of E2M1.
 //
 // Rows are swizzled by as many bytes as they have, so that eight of them lie in
 // different banks.
@@ -19,6 +18,7 @@
 
 #include "LiftFragments.h"
 #include "../Blocks/Rounding.h"
+#include "Lift.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -28,6 +28,8 @@ using namespace mlir::fp8::sm90;
 /// the words of factors.
 static constexpr int64_t kSteps = FragmentLifter::kWords / 4,
                          kFactorBytes = 8 * 4;
+/// 2^126, as bf16.
+static constexpr int64_t kTo126 = 0x7e80;
 
 FragmentLifter::FragmentLifter(const MatmulContext &kernel, Value slice)
     : kernel(kernel), b(kernel.b), layout(*kernel.layout.lift), bytes(kernel) {
@@ -39,11 +41,8 @@ FragmentLifter::FragmentLifter(const MatmulContext &kernel, Value slice)
       layout.packed.getSwizzled(b, b.mul(row, layout.packed.getRowBytes())),
       layout.offsetCodes);
   factors = b.add(b.mul(row, 4), layout.offsetExponents);
-  if (layout.lifting == Lifting::MXFP8)
-    codes = b.add(codes, b.mul(quad, 2));
-  else
-    // Bytes c and c + 4.
-    selector = b.add(b.mul(quad, 0x11), 0x40);
+  codes =
+      b.add(codes, layout.packed.getRowBytes() == 64 ? b.mul(quad, 2) : quad);
 }
 
 FragmentLifter::Rows FragmentLifter::loadFactors(Value place, Value k) {
@@ -52,7 +51,7 @@ FragmentLifter::Rows FragmentLifter::loadFactors(Value place, Value k) {
     Value at = b.offset(kernel.shared, b.add(place, i * kFactorBytes));
     words[i] = b.load(at, b.getI32Type());
     // Where they are few, a word has those of two K blocks.
-    if (layout.lifting != Lifting::NVFP4)
+    if (kernel.hasLiftFactorWarp() && layout.lifting != Lifting::NVFP4)
       words[i] = arith::ShRUIOp::create(b, words[i],
                                         b.mul(b.bitAnd(k, 1), int64_t(16)));
   }
@@ -107,39 +106,72 @@ SmallVector<Value> FragmentLifter::liftE4M3(Value place, const Rows &words) {
   return lifted;
 }
 
+/// The bf16 of the two E2M1 in a byte, 2^126 times too small: either half has
+/// the sign where a bf16 has it, the exponent's bits as its lowest, and the
+/// mantissa's behind them. Products move bits by units that are idle.
+static Value widenE2M1(KernelBuilder &b, Value byte) {
+  auto moveTo = [&](int64_t lower, int64_t upper) {
+    return b.mul(byte, int64_t(1) << lower | int64_t(1) << upper);
+  };
+  Value magnitudes = b.bitAnd(moveTo(6, 18), 0x01c001c0);
+  Value signs = b.bitAnd(moveTo(12, 24), int64_t(0x80008000));
+  return arith::OrIOp::create(b, magnitudes, signs);
+}
+
 SmallVector<Value> FragmentLifter::liftE2M1(Value place, const Rows &words) {
   SmallVector<Value> lifted;
-  auto permute = [&](Value low, Value high, Value selector) -> Value {
-    return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, selector,
-                                   NVVM::PermuteMode::DEFAULT);
-  };
-  auto four = VectorType::get({4}, b.getI32Type());
   int64_t perFactor = getLiftedGroup(layout.lifting) / 16;
+  int64_t rowBytes = layout.packed.getRowBytes();
   Rows multipliers;
-  for (int64_t half = 0; half < 2; ++half) {
-    Value at = half ? b.bitXor(place, b.i32(16)) : place;
-    Rows loaded;
-    for (int64_t i = 0; i < 2; ++i)
-      loaded[i] =
-          b.load(b.offset(kernel.shared,
-                          b.add(at, i * 8 * layout.packed.getRowBytes())),
-                 four);
-    for (int64_t i = 0; i < 2; ++i) {
-      int64_t step = 2 * half + i;
-      if (step % perFactor == 0)
-        multipliers = getFactors(words, step / perFactor);
-      Rows own;
-      for (auto [word, all] : llvm::zip_equal(own, loaded)) {
-        Value low = LLVM::ExtractElementOp::create(b, all, b.i32(2 * i));
-        Value high = LLVM::ExtractElementOp::create(b, all, b.i32(2 * i + 1));
-        word = permute(low, high, selector);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    if (step % perFactor == 0)
+      multipliers = getFactors(words, step / perFactor);
+    Value at = step / 2 ? b.bitXor(place, b.i32(16)) : place;
+    // Rows of a lower 8 of K first, then of the upper.
+    for (int64_t half = 0; half < 2; ++half)
+      for (int64_t i = 0; i < 2; ++i) {
+        int64_t offset = step % 2 * 8 + half * 4 + i * 8 * rowBytes;
+        Value byte = arith::ExtUIOp::create(
+            b, b.getI32Type(),
+            b.load(b.offset(kernel.shared, b.add(at, offset)),
+                   b.getIntegerType(8)));
+        Value exact = ByteLifter::multiply(b, widenE2M1(b, byte),
+                                           b.i32(kTo126 << 16 | kTo126));
+        lifted.push_back(ByteLifter::multiply(b, exact, multipliers[i]));
       }
-      // The codes of both rows: of each the lower 8 of K first.
-      Value both = permute(own[0], own[1], b.i32(0x5410));
-      SmallVector<Value> fours = bytes.liftE2M1(both, multipliers);
-      for (int64_t index : {0, 2, 1, 3})
-        lifted.push_back(fours[index]);
+  }
+  return lifted;
+}
+
+SmallVector<Value> FragmentLifter::liftToE4M3(Value place,
+                                              const Rows &exponents) {
+  SmallVector<Value> lifted;
+  auto pair = VectorType::get({2}, b.getI32Type());
+  for (int64_t step = 0; step < kSteps; ++step) {
+    Value at = step ? b.bitXor(place, b.i32(step * 16)) : place;
+    std::array<Value, 2> words[2];
+    for (int64_t i = 0; i < 2; ++i) {
+      // The bytes of 32 of K: two of the lower 16, and two of the upper.
+      auto load = [&](int64_t offset) -> Value {
+        Value address = b.add(at, offset + i * 8 * layout.packed.getRowBytes());
+        return arith::ExtUIOp::create(
+            b, b.getI32Type(),
+            b.load(b.offset(kernel.shared, address), b.getIntegerType(16)));
+      };
+      Value codes =
+          NVVM::PermuteOp::create(b, b.getI32Type(), load(0), load(8),
+                                  b.i32(0x5410), NVVM::PermuteMode::DEFAULT);
+      // An entry has 8 bytes.
+      Value entry = step ? b.shiftRight(exponents[i], 8 * step) : exponents[i];
+      entry = b.add(b.mul(b.bitAnd(entry, 15), 8), layout.offsetTable);
+      Value table = b.load(b.offset(kernel.shared, entry), pair);
+      words[i] =
+          liftWord(b, codes, LLVM::ExtractElementOp::create(b, table, b.i32(0)),
+                   LLVM::ExtractElementOp::create(b, table, b.i32(1)));
     }
+    for (int64_t half = 0; half < 2; ++half)
+      for (int64_t i = 0; i < 2; ++i)
+        lifted.push_back(words[i][half]);
   }
   return lifted;
 }
@@ -151,6 +183,8 @@ SmallVector<Value> FragmentLifter::lift(Value stage, Value k, int64_t subtile) {
   Value ofFactors =
       b.add(b.add(b.mul(stage, layout.exponentStride), factors), rows * 4);
   Rows words = loadFactors(ofFactors, k);
+  if (!kernel.hasLiftFactorWarp())
+    return liftToE4M3(place, words);
   return layout.lifting == Lifting::MXFP8 ? liftE4M3(place, words)
                                           : liftE2M1(place, words);
 }

@@ -13,9 +13,9 @@
 
 namespace mlir::fp8::sm90 {
 
-/// Makes bf16 of codes in the registers of those who multiply them: a thread
-/// has rows 16 w + l / 4 and + 8 of each 64, and of each 16 of K what an
-/// instruction wants of it.
+/// Makes bf16, or E4M3, of codes in the registers of those who multiply them: a
+/// thread has rows 16 w + l / 4 and + 8 of each 64, and of each 32 bytes of K
+/// what an instruction wants of it.
 class FragmentLifter {
 public:
   /// `slice` is the warpgroup's number among those that share a tile.
@@ -35,6 +35,8 @@ private:
   Rows getFactors(const Rows &words, int64_t index);
   SmallVector<Value> liftE4M3(Value place, const Rows &words);
   SmallVector<Value> liftE2M1(Value place, const Rows &words);
+  /// To E4M3, by exponents.
+  SmallVector<Value> liftToE4M3(Value place, const Rows &exponents);
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -42,8 +44,6 @@ private:
   ByteLifter bytes;
   /// Where in the first stage the first codes and factors of the thread are.
   Value codes, factors;
-  /// Which bytes of two words are this thread's, of E2M1.
-  Value selector;
 };
 
 } // namespace mlir::fp8::sm90

@@ -150,24 +150,24 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
   const OperandTile &ofB = layout.lift ? layout.lift->packed
                            : swapped   ? layout.rows
                                        : layout.colsPart;
-  return MatmulForm{swapped ? layout.colsPart : layout.rows,
-                    ofB,
-                    layout.storeBytes,
-                    /*storeRows=*/64,
-                    config.getClusterTileM(),
-                    config.getClusterTileN(),
-                    config.getSplitK(),
-                    config.getRows() * config.getCols(),
-                    config.getClusterSize(),
-                    layout.threads,
-                    layout.sharedBytes,
-                    getBulkFactors(layout, /*ofRows=*/!swapped),
-                    getBulkFactors(layout, /*ofRows=*/swapped),
-                    TileConfig::get(config).skipsZeros(),
-                    layout.lift && !hasByteFactors(layout.lift->lifting)
-                        ? layout.lift->packed.getBytes() /
-                              layout.lift->packed.getRowBytes()
-                        : 0};
+  return MatmulForm{
+      swapped ? layout.colsPart : layout.rows,
+      ofB,
+      layout.storeBytes,
+      /*storeRows=*/swapped ? config.getCols() : 64,
+      config.getClusterTileM(),
+      config.getClusterTileN(),
+      config.getSplitK(),
+      config.getRows() * config.getCols() * config.getBlockParts(),
+      config.getClusterSize(),
+      layout.threads,
+      layout.sharedBytes,
+      getBulkFactors(layout, /*ofRows=*/!swapped),
+      getBulkFactors(layout, /*ofRows=*/swapped),
+      TileConfig::get(config).skipsZeros(),
+      layout.lift && !hasByteFactors(layout.lift->lifting)
+          ? layout.lift->packed.getBytes() / layout.lift->packed.getRowBytes()
+          : 0};
 }
 
 FailureOr<LLVM::LLVMFuncOp>

@@ -25,6 +25,13 @@ using namespace mlir::fp8::sm90;
 /// any step but 0 leads through all of them.
 static constexpr int64_t kCounts = 11;
 
+/// K blocks that a consumer which has a part of K to itself has, at least.
+static constexpr int64_t kMinBlocks = 4;
+
+/// Rows of a result, the tensor core's columns, that are transposed in shared
+/// memory before they are stored, at least.
+static constexpr int64_t kMinTransposed = 64;
+
 /// Bytes of shared memory for barriers and alignment.
 static constexpr int64_t kReserved = 1296;
 
@@ -129,6 +136,7 @@ static constexpr auto kPingPong = GemmSchedule::PingPong;
 static constexpr RowConfig kRowConfigs[] = {
     {64, kPingPong, 2},     {128, kPingPong, 2},    {64, kCooperative, 1},
     {128, kCooperative, 2}, {192, kCooperative, 3}, {256, kCooperative, 2},
+    {64, kCooperative, 2},  {64, kCooperative, 3},
 };
 static constexpr std::pair<int64_t, int64_t> kClusters[] = {
     {1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}, {4, 2}, {2, 4},
@@ -198,7 +206,13 @@ void MatmulConfigs::addConfigs(bool swapped,
   for (const RowConfig &row : kRowConfigs) {
     if (swapped && row.schedule == kPingPong)
       continue;
-    if (spec.isMicroscaled() && row.rows != 64 * row.consumers)
+    TileConfig shape{row.rows, /*cols=*/8, row.schedule, row.consumers};
+    if (spec.isMicroscaled() && shape.getSubtiles() != 1)
+      continue;
+    int64_t parts = shape.getBlockParts();
+    if (parts > 1 &&
+        (!swapped || spec.invariant || kBlocks < kMinBlocks * parts ||
+         !(spec.isMicroscaled() || canLiftInRegisters())))
       continue;
     int64_t rowTiles = countTiles(rowExtents, row.rows);
     for (int64_t cols : widths) {
@@ -224,7 +238,7 @@ void MatmulConfigs::addConfigs(bool swapped,
           // Parts pay where there are few tiles of a long K.
           if (splitK > 1 &&
               (spec.invariant || row.schedule == kPingPong ||
-               kBlocks / splitK < 8 ||
+               kBlocks / (splitK * parts) < 8 ||
                rowTiles * colTiles * batch * splitK > 2 * multiprocessors))
             continue;
           TileConfig config{row.rows,      cols,    row.schedule,
@@ -238,6 +252,16 @@ void MatmulConfigs::addConfigs(bool swapped,
   }
 }
 
+bool MatmulConfigs::canLiftInRegisters() const {
+  if (!spec.b.isLifted() || isBlockedAlongK(spec.a.scale))
+    return false;
+  double clocks =
+      spec.b.lifting == Lifting::MXFP8 || !hasByteFactors(spec.b.lifting)
+          ? model.getLiftRegisters()
+          : model.getLiftRegistersOfE2m1();
+  return clocks > 0;
+}
+
 void MatmulConfigs::addStaged(TileConfig config,
                               SmallVectorImpl<TileConfig> &configs) const {
   // Nobody has measured two warpgroups that lift beside three that multiply.
@@ -246,17 +270,14 @@ void MatmulConfigs::addStaged(TileConfig config,
                                          : std::size(kLifters);
   SmallVector<std::pair<int64_t, int64_t>> ways(
       ArrayRef(kLifters).take_front(count));
-  // Consumers may make bf16 themselves of what the tensor core has in 64s,
-  // where the machine says what that takes.
-  bool isMeasured =
-      (spec.b.lifting == Lifting::MXFP8 ? model.getLiftRegisters()
-                                        : model.getLiftRegistersOfE2m1()) > 0;
-  if (hasByteFactors(spec.b.lifting) && config.swapped && isMeasured)
+  if (config.getBlockParts() > 1 && spec.b.isLifted())
+    ways.clear();
+  if (config.swapped && canLiftInRegisters())
     ways.emplace_back(0, 4);
   for (auto [lifters, liftWarps] : ways) {
     config.lifters = lifters;
     config.liftWarps = liftWarps;
-    config.staging = 2;
+    config.staging = config.swapped && isStoredInBulk(config) ? 1 : 2;
     if (setStages(config))
       configs.push_back(config);
     TileConfig whole = config;
@@ -264,6 +285,15 @@ void MatmulConfigs::addStaged(TileConfig config,
     if (canStageTile(whole) && setStages(whole))
       configs.push_back(whole);
   }
+}
+
+bool MatmulConfigs::isStoredInBulk(const TileConfig &config) const {
+  if (!config.swapped)
+    return storesInBulk;
+  // Few rows are stored one by one as soon. Nobody has measured it with
+  // operands that are multiplied as they are.
+  return storesInBulk && resultBytes == 2 && config.lifters == 0 &&
+         config.cols >= kMinTransposed && spec.getGrouping() != Grouping::Rows;
 }
 
 int64_t MatmulConfigs::getSlabs(const TileConfig &config) const {
@@ -284,10 +314,11 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
     int64_t used =
         kReserved +
         (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);
-    if (!config.swapped && storesInBulk)
-      used += config.consumers * staging * 64 * kRowBytes;
+    if (isStoredInBulk(config))
+      used += config.consumers * staging * getStagingBytes(config);
     if (spec.isMicroscaled())
       used += config.consumers * kFactorBufferBytes;
+    used += getPartBytes(config);
     int64_t inStage = (config.lifters ? config.rows : 0) + config.cols;
     int64_t stageBytes =
         inStage * kRowBytes + getFactorBytes(spec, config) + 16;
@@ -298,8 +329,8 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
     }
     int64_t stages = (target.getSharedBytes() - used) / stageBytes;
     stages = std::min<int64_t>(stages, 16);
-    return spec.b.isLifted() ? stages / config.getTurns() * config.getTurns()
-                             : stages;
+    int64_t turns = std::max(config.getTurns(), config.getBlockParts());
+    return stages / turns * turns;
   };
   config.stages = getStages(config.staging);
   if (config.staging == 2 && config.stages < 4 &&
@@ -319,7 +350,7 @@ SmallVector<TileConfig> MatmulConfigs::getConfigs() const {
 
 GemmConfigAttr MatmulConfigs::getAttr(const TileConfig &config) const {
   bool isSmall = config.swapped && config.cols <= 64;
-  bool isBulk = !config.swapped && storesInBulk;
+  bool isBulk = isStoredInBulk(config);
   // A single warpgroup has the next block under way before it waits for the
   // last; where several share a tile, the others keep the tensor core busy.
   bool isPending = spec.accumulate == Accumulate::Fast && config.lifters > 0 &&

@@ -42,6 +42,11 @@ private:
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
   /// Adds `config` with each way to lift packed weights and to stage results.
   void addStaged(TileConfig config, SmallVectorImpl<TileConfig> &configs) const;
+  /// Whether consumers may make bf16 of codes themselves, of what the tensor
+  /// core has in 64s: where the machine says what that takes.
+  bool canLiftInRegisters() const;
+  /// Whether results reach memory by bulk copies.
+  bool isStoredInBulk(const TileConfig &config) const;
   /// Slabs that bulk copies store of a subtile.
   int64_t getSlabs(const TileConfig &config) const;
   /// Whether all of a tile may lie in its buffers before it is stored.

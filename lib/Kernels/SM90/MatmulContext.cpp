@@ -35,3 +35,35 @@ Value MatmulContext::getTileIndex(const Tile &tile) const {
   Value rank = NVVM::ClusterId::create(b, b.getI32Type());
   return b.add(b.mul(tile.index, config.getClusterSize()), rank);
 }
+
+Value MatmulContext::getPartBegin(const Tile &tile, Value part) const {
+  Value blocks = b.sub(tile.kEnd, tile.kBegin);
+  return b.add(tile.kBegin, b.div(b.mul(blocks, part), config.getBlockParts()));
+}
+
+std::pair<Value, Value> MatmulContext::getBlocks(const Tile &tile) const {
+  int64_t parts = config.getBlockParts();
+  if (parts == 1)
+    return {tile.kBegin, tile.kEnd};
+  Value blocks = b.sub(tile.kEnd, tile.kBegin);
+  return {b.i32(0), b.div(b.add(blocks, parts - 1), parts)};
+}
+
+SmallVector<Value> MatmulContext::loopOverBlocks(
+    const Tile &tile, Value first, Value last, ValueRange carried,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) const {
+  int64_t parts = config.getBlockParts();
+  if (parts == 1)
+    return b.loop(first, last, b.i32(1), carried, body);
+  SmallVector<Value> begins;
+  for (int64_t part = 0; part < parts; ++part)
+    begins.push_back(getPartBegin(tile, b.i32(part)));
+  Value end = b.sub(tile.kEnd, b.i32(1));
+  return b.loop(first, last, b.i32(1), carried,
+                [&](Value round, ValueRange carried) {
+                  SmallVector<Value> next(carried);
+                  for (Value begin : begins)
+                    next = body(b.min(b.add(begin, round), end), next);
+                  return next;
+                });
+}

@@ -39,6 +39,18 @@ public:
   bool hasLiftFactorWarp() const {
     return layout.lift && hasByteFactors(layout.lift->lifting);
   }
+  /// A tile's K blocks in the order in which the ring has them: [first, last)
+  /// of its numbers, and what runs for each. Where consumers sum parts of K the
+  /// numbers are of rounds, in which each of them has a block: a part that is
+  /// shorter has its last one, or the next part's first, once more.
+  std::pair<Value, Value> getBlocks(const Tile &tile) const;
+  SmallVector<Value> loopOverBlocks(
+      const Tile &tile, Value first, Value last, ValueRange carried,
+      llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) const;
+  /// Where part `part` (i32) of the tile's K begins, and with the number of
+  /// parts where K ends.
+  Value getPartBegin(const Tile &tile, Value part) const;
+
   TileScheduler::Rank getTileRank() const;
   /// The number of this block's tile among all tiles of all clusters.
   Value getTileIndex(const Tile &tile) const;

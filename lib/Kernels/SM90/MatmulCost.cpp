@@ -36,6 +36,9 @@ static WgmmaCostsModelAttr getCosts(const MatmulSpec &spec,
 /// Bytes that L2 and memory deliver at once.
 static constexpr int64_t kSectorBytes = 32;
 
+/// Bytes that shared memory reads or writes in a clock.
+static constexpr int64_t kSharedBytes = 128;
+
 /// Close to the largest: what is limited by one resource is slowed down by
 /// others a little.
 static double combine(std::initializer_list<double> clocks) {
@@ -64,9 +67,9 @@ static double getLiftWork(Lifting lifting) {
   return hasByteFactors(lifting) ? ofTen / 20 * 8 / 9 : 1;
 }
 
-/// The clocks of two that hide each other the more, the larger `power` is.
-static double joinClocks(double one, double other, double power) {
-  return std::pow(std::pow(one, power) + std::pow(other, power), 1 / power);
+/// The clocks of two that hide each other in part.
+static double joinClocks(double one, double other) {
+  return std::sqrt(one * one + other * other);
 }
 
 struct MatmulConfigs::Side {
@@ -147,6 +150,8 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
                                      double activeBlocks) const {
   WgmmaCostsModelAttr c = getCosts(spec, model);
   double rows = config.rows, cols = config.cols;
+  // Those who share K have a block each at the same time.
+  double parts = config.getBlockParts();
   double share = config.isPingPong()     ? c.getPingPongShare()
                  : config.consumers == 1 ? c.getSingleShare()
                                          : c.getCooperativeShare();
@@ -156,14 +161,14 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
   // in registers.
   double read = rows / 64 * ((config.lifters ? 64 : 0) + cols);
   double clocks =
-      combine({multiply, read, c.getSubtile() * config.getSubtiles()});
+      combine({multiply, read, c.getSubtile() * config.getSubtiles() / parts});
   if (spec.isMicroscaled()) {
     // One waits for the other: words of factors, products, what adds them.
     // Consumers hide little of that from each other, who share the port to
     // shared memory.
     double sums = kRowBytes / 32 * cols / 2;
     clocks = (model.getScaledBlock() + sums * model.getScaledAddition()) *
-             std::max(1.0, model.getScaledShare() * config.consumers);
+             std::max(1.0, model.getScaledShare() * config.consumers) / parts;
   } else if (spec.accumulate == Accumulate::Promote) {
     // A thread of a warp of each scheduler has these additions.
     double additions = rows / 64 * cols / 2;
@@ -183,8 +188,11 @@ double MatmulConfigs::getBlockClocks(const TileConfig &config,
 double MatmulConfigs::getStoreClocks(const TileConfig &config) const {
   WgmmaCostsModelAttr c = getCosts(spec, model);
   double columns = config.rows / 64.0 * config.cols;
-  if (config.swapped || !storesInBulk)
+  if (!isStoredInBulk(config))
     return c.getDirect() * columns;
+  // A slab of a subtile has as many rows as the tile has columns.
+  if (config.swapped)
+    return c.getStore() + c.getOneBuffer() * c.getSlab() * columns / 64;
   // The slabs of a subtile share barriers where a tile is staged whole.
   double slabs = config.staging > 2    ? 1
                  : config.staging == 1 ? c.getOneBuffer() * getSlabs(config)
@@ -290,11 +298,13 @@ double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
   double rows = config.swapped ? config.rows : config.cols;
   // Consumers that lift for themselves do so while others multiply.
   if (config.lifters == 0) {
-    double ofRow = spec.b.lifting == Lifting::MXFP8
-                       ? model.getLiftRegisters()
-                       : model.getLiftRegistersOfE2m1();
-    return combine(
-        {rows * ofRow, model.getLiftRegistersLatency() * config.getSubtiles()});
+    // To E4M3 twice as many in as much time.
+    double ofRow =
+        spec.b.lifting == Lifting::MXFP8 || !hasByteFactors(spec.b.lifting)
+            ? model.getLiftRegisters()
+            : model.getLiftRegistersOfE2m1();
+    double latency = model.getLiftRegistersLatency() * config.getSubtiles();
+    return combine({rows * ofRow, latency / config.getBlockParts()});
   }
   // Shared memory, and who issues, bound what all warps lift.
   double all = rows * model.getLift() * getLiftWork(spec.b.lifting);
@@ -313,13 +323,19 @@ double MatmulConfigs::getComputeClocks(const TileConfig &config,
   double issue =
       double(config.rows * config.cols) * spec.getEpilogueInstructions() / 128;
   double epilogue = getStoreClocks(config) + model.getIssue() * issue;
+  // Sums of parts are written to shared memory, and read.
+  epilogue += 2.0 * double(getPartBytes(config)) / double(kSharedBytes);
   double loop = waves.kBlocks * getBlockClocks(config, waves.activeBlocks) +
                 (config.isPingPong() ? 0 : getCosts(spec, model).getDrain());
-  if (spec.b.isLifted())
-    // Both wait for the ports of shared memory, and for each other where the
-    // ring is short: one hides the other in part, and in registers more of it.
-    loop = joinClocks(loop, waves.kBlocks * getLiftClocks(config),
-                      config.lifters ? 2 : 3);
+  if (spec.b.isLifted()) {
+    double lift = waves.kBlocks * getLiftClocks(config);
+    // Lifters and those who multiply wait for the ports of shared memory, and
+    // for each other where the ring is short: one hides the other in part. In
+    // registers nearly all is hidden, but lifting waits for the tensor core
+    // during half of its clocks.
+    loop = config.lifters ? joinClocks(loop, lift)
+                          : combine({loop, lift + loop / 2});
+  }
   double consume = waves.count * (loop + epilogue) - epilogue;
   if (config.isPingPong())
     consume = waves.count *
@@ -378,7 +394,8 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
     cost += waves.count *
             (c.getReduce() +
              config.rows / 64.0 * config.cols *
-                 (c.getReduceColumn() + c.getReducePart() * config.splitK));
+                 (c.getReduceColumn() +
+                  c.getReducePart() * config.splitK * config.getBlockParts()));
   if (config.getClusterSize() > 1)
     cost += c.getCluster();
   return cost;

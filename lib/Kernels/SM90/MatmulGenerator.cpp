@@ -15,8 +15,8 @@ using namespace mlir::fp8::sm90;
 
 namespace {
 /// What Hopper's matmuls have of their own. Tiles, stages, clusters and
-/// schedules change no bits: each element of the result is summed by one
-/// warpgroup, along K.
+/// schedules change no bits: each element of the result, or of each part of K,
+/// is summed by one warpgroup, along K.
 struct HopperMatmuls {
   using Config = GemmConfigAttr;
   using Layout = MatmulLayout;
@@ -29,6 +29,7 @@ struct HopperMatmuls {
   static bool promotes(const MatmulSpec &spec) {
     return spec.accumulate == Accumulate::Promote;
   }
+  static int64_t getParts(Config config) { return config.getPartsOfK(); }
 
   /// The cheapest without a list of all.
   static FailureOr<KernelConfigAttrInterface> select(const MatmulSpec &spec,

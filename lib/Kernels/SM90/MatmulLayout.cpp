@@ -19,8 +19,6 @@ using namespace mlir::fp8::sm90;
 
 /// Where bulk copies of tensors write to in shared memory.
 static constexpr int64_t kBulkTensorAlignment = 128;
-/// Bytes of one consumer's staging buffer: 64 rows of a 128-byte swizzle atom.
-static constexpr int64_t kStagingBytes = 64 * kRowBytes;
 
 /// The most elements of one dimension that a bulk tensor copy brings.
 static constexpr int64_t kMaxBoxRows = 256;
@@ -155,9 +153,13 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
   if (spec.isMicroscaled())
     accumulators += subtile * (getNumProductSets(config.getCols()) - 1) +
                     config.getCols() / 2 + 4;
-  // Words of a K block that is multiplied, and of the next one.
-  if (spec.b.isLifted() && config.getLifters() == 0)
+  // Words of a K block that is multiplied, and of the next one; with promotion
+  // the products of both.
+  if (spec.b.isLifted() && config.getLifters() == 0) {
     accumulators += 2 * kFragmentWords * config.getSubtiles();
+    if (spec.accumulate == Accumulate::Promote)
+      accumulators += subtile * (2 * config.getSubtiles() - 1);
+  }
   // Factors of columns live through all subtiles of a k-block.
   if (cols.scale == ScaleBlock::Row128)
     accumulators += config.getCols() / 4;
@@ -324,13 +326,22 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
   if (!layout.lift && (config.getLifters() > 1 || config.getLiftWarps() != 4))
     return fail("expected packed weights with lifters, but got {0}", config);
   if (config.getLifters() == 0 &&
-      (!layout.lift || !hasByteFactors(spec.b.lifting)))
-    return fail("expected codes with factors of a byte without lifters, but "
-                "got {0}",
+      (!layout.lift || isBlockedAlongK(spec.a.scale)))
+    return fail("expected packed weights, and factors that do not change "
+                "along K, without lifters, but got {0}",
                 config);
-  if (config.getLifters() == 0 && config.getSplitK() > 1 &&
+  bool takesParts = spec.isMicroscaled() || config.getLifters() == 0;
+  // Who waited for a stage that another one had the round before would take
+  // that one's for its own.
+  if (config.getBlockParts() > 1 &&
+      (!takesParts || config.getStages() % config.getBlockParts() != 0))
+    return fail("expected consumers that share K with factors of 32 of K, or "
+                "without lifters, and as many stages for each, but got {0}",
+                config);
+  if (takesParts && config.getPartsOfK() > 1 &&
       (ShapedType::isDynamic(spec.k) ||
-       config.getSplitK() > spec.k / layout.rows.getBlockK()))
+       config.getPartsOfK() >
+           int64_t(llvm::divideCeil(spec.k, layout.rows.getBlockK()))))
     return fail("expected each part of K to have some, but got {0}", config);
   // A warp that left out a round of a stage would take the next one for it.
   if (layout.lift && config.getStages() % layout.lift->getTurns() != 0)
@@ -347,8 +358,6 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
     return fail("expected swapped operands, up to 64 rows of A and 64 of B for "
                 "each consumer with factors of 32 of K, but got {0}",
                 config);
-  if (spec.isMicroscaled() && config.getSplitK() > spec.k / kRowBytes)
-    return fail("expected each part of K to have some, but got {0}", config);
   if (config.getOverlap() &&
       !canOverlapPromotion(spec, TileConfig::get(config)))
     return fail("expected promotion, and registers for a second set of "
@@ -418,11 +427,19 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   };
   // A bulk copy to memory that does not start at a multiple of 16 bytes is an
   // illegal instruction.
-  int64_t storedBytes = spec.getResultCols(config.getTileN()) *
-                        spec.resultType.getIntOrFloatBitWidth() / 8;
-  if (config.getStore() == GemmStore::TMA &&
-      (storedBytes % 16 != 0 ||
-       !(layout.storeBytes = getStoreBytes(storedBytes))))
+  int64_t bits = spec.resultType.getIntOrFloatBitWidth();
+  int64_t storedBytes = spec.getResultCols(config.getTileN()) * bits / 8;
+  if (swapped && config.getStore() == GemmStore::TMA) {
+    if (bits != 16 || !spec.canStoreInBulk() ||
+        spec.getGrouping() == Grouping::Rows)
+      return fail("expected store = direct with swap_ab, unless results are of "
+                  "16 bits, in rows of 16 bytes and not in groups of rows, but "
+                  "got {0}",
+                  config);
+    layout.storeBytes = kRowBytes;
+  } else if (config.getStore() == GemmStore::TMA &&
+             (storedBytes % 16 != 0 ||
+              !(layout.storeBytes = getStoreBytes(storedBytes))))
     return fail("expected rows of a tile that can be stored in slabs of 16 to "
                 "128 bytes, but got {0} elements of {1}",
                 spec.getResultCols(config.getTileN()), spec.resultType);
@@ -448,8 +465,8 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetStaging = offsetCols + stages * cols.getBytes();
   offsetRowScales = offsetStaging;
   if (storeBytes)
-    offsetRowScales +=
-        config.getConsumers() * config.getStaging() * kStagingBytes;
+    offsetRowScales += config.getConsumers() * config.getStaging() *
+                       getStagingBytes(TileConfig::get(config));
   if (lift) {
     lift->offsetCodes = offsetRowScales;
     lift->offsetExponents = lift->offsetCodes + stages * lift->codeStride;
@@ -464,7 +481,8 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetBarriers = offsetFactors;
   if (spec.isMicroscaled())
     offsetBarriers += config.getConsumers() * kFactorBufferBytes;
-  offsetGroups = offsetBarriers + stages * 16 + 16;
+  offsetParts = offsetBarriers + stages * 16 + 16;
+  offsetGroups = offsetParts + getPartBytes(TileConfig::get(config));
   sharedBytes =
       offsetGroups +
       (spec.isGrouped() ? GroupTable::getBytes(spec.getNumGroups()) : 0);

@@ -38,8 +38,14 @@ struct TileConfig {
   /// receives something of it for each stage is what keeps one of them from
   /// giving the stage back twice before another has once.
   bool skipsZeros() const { return getClusterSize() <= 2; }
-  /// Consumer warpgroups that share one tile.
-  int64_t getSharers() const { return isPingPong() ? 1 : consumers; }
+  /// Parts of K that a block sums, a consumer each.
+  int64_t getBlockParts() const {
+    return !isPingPong() && rows == 64 ? consumers : 1;
+  }
+  /// Consumer warpgroups that share each K block of a tile.
+  int64_t getSharers() const {
+    return isPingPong() ? 1 : consumers / getBlockParts();
+  }
   /// 64-row slices of the tile that one consumer computes.
   int64_t getSubtiles() const { return rows / (64 * getSharers()); }
 };
@@ -97,6 +103,8 @@ struct MatmulLayout {
       offsetColScales, offsetBarriers, offsetGroups;
   /// Those of 32 elements as bf16, of each consumer (kFactorBufferBytes).
   int64_t offsetFactors = 0;
+  /// The sums of consumers but the first, where each has a part of K.
+  int64_t offsetParts = 0;
   int64_t sharedBytes;
   int64_t threads;
   /// Registers of a producer and of a consumer thread after setmaxnreg.
@@ -130,6 +138,19 @@ int64_t getFactorBytes(const MatmulSpec &spec, const TileConfig &config);
 /// Bytes in which a consumer has the factors of 32 elements of two stages as
 /// bf16: up to 128 of each instruction.
 inline constexpr int64_t kFactorBufferBytes = 2 * (kRowBytes / 32) * 128 * 2;
+
+/// Bytes of one consumer's staging buffer: rows of a 128-byte swizzle atom, of
+/// which the result has 64 or, where it is transposed, all columns.
+inline int64_t getStagingBytes(const TileConfig &config) {
+  return (config.swapped ? config.cols : 64) * kRowBytes;
+}
+
+/// Bytes in which consumers leave the sums of parts of K for the first one.
+inline int64_t getPartBytes(const TileConfig &config) {
+  return config.splitK > 1
+             ? 0
+             : (config.getBlockParts() - 1) * 64 * config.cols * 4;
+}
 
 /// How many products of such elements are under way at once.
 inline int64_t getNumProductSets(int64_t cols) { return cols <= 32 ? 4 : 2; }

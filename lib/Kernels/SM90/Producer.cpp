@@ -151,9 +151,10 @@ static void copyStage(const MatmulContext &kernel, const Tile &tile,
       own.barrier = packed->getFullBarrier(stage.position.stage);
     copyOperand(b, kernel.shared, operand, own);
   }
-  if (packed && !kernel.hasLiftFactorWarp())
+  if (kernel.layout.lift && !kernel.hasLiftFactorWarp())
     copyExponents(kernel, tile, stage,
-                  packed->getFullBarrier(stage.position.stage));
+                  packed ? packed->getFullBarrier(stage.position.stage)
+                         : stage.barrier);
   for (bool ofA : {true, false})
     copyFactors(kernel, ofA, tile, stage);
 }
@@ -169,11 +170,12 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
   if (layout.lift)
     bytesOfOperands =
         (kernel.config.getSwapAb() ? layout.cols : layout.rows).getBytes();
+  int64_t bytesOfPacked = 0;
+  if (layout.lift)
+    bytesOfPacked = layout.lift->codeStride +
+                    (kernel.hasLiftFactorWarp() ? 0 : 4 * layout.lift->extent);
   if (layout.liftsInRegisters())
-    bytesOfFactors += layout.lift->codeStride;
-  int64_t bytesOfPacked = packed ? layout.lift->codeStride : 0;
-  if (packed && !kernel.hasLiftFactorWarp())
-    bytesOfPacked += 4 * layout.lift->extent;
+    bytesOfFactors += bytesOfPacked;
   Value bytes = b.i32(bytesOfFactors + bytesOfOperands);
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
@@ -188,8 +190,8 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
                                             : b.i32(operand.tile->getBytes()));
            auto copyBlocks = [&](Value from, Value to, bool hasZeros,
                                  ValueRange carried) {
-             return b.loop(
-                 from, to, b.i32(1), carried,
+             return kernel.loopOverBlocks(
+                 tile, from, to, carried,
                  [&](Value k, ValueRange carried) -> SmallVector<Value> {
                    RingPosition position{carried[0], carried[1]};
                    ring.waitEmpty(position);
@@ -205,15 +207,16 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
                    return {next.stage, next.phase};
                  });
            };
+           auto [first, last] = kernel.getBlocks(tile);
            if (!TileConfig::get(kernel.config).skipsZeros())
-             return copyBlocks(tile.kBegin, tile.kEnd, /*hasZeros=*/false,
-                               carried);
+             return copyBlocks(first, last, /*hasZeros=*/false, carried);
            // From here on each stage has held this tile.
-           Value second =
-               b.min(b.add(tile.kBegin, kernel.config.getStages()), tile.kEnd);
+           int64_t filled = llvm::divideCeil(kernel.config.getStages(),
+                                             kernel.config.getBlockParts());
+           Value second = b.min(b.add(first, filled), last);
            SmallVector<Value> position =
-               copyBlocks(tile.kBegin, second, /*hasZeros=*/false, carried);
-           return copyBlocks(second, tile.kEnd, /*hasZeros=*/true, position);
+               copyBlocks(first, second, /*hasZeros=*/false, carried);
+           return copyBlocks(second, last, /*hasZeros=*/true, position);
          });
 }
 
@@ -258,8 +261,9 @@ void sm90::buildScaleProducer(const MatmulContext &kernel,
              for (int64_t number = 0; number < tensors; ++number)
                copies.push_back(getScaleFactorCopy(
                    kernel, /*ofA=*/config.getSwapAb(), tile, number));
-           return b.loop(
-               tile.kBegin, tile.kEnd, b.i32(1), carried,
+           auto [first, last] = kernel.getBlocks(tile);
+           return kernel.loopOverBlocks(
+               tile, first, last, carried,
                [&](Value k, ValueRange carried) -> SmallVector<Value> {
                  RingPosition position{carried[0], carried[1]};
                  ring.waitEmpty(position);

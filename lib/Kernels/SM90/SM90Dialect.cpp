@@ -69,7 +69,8 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
               "but got "
            << (swapAB ? "swap_ab" : "split_k");
   // gemm_c1
-  int64_t slice = 64 * (pingPong ? 1 : consumers);
+  bool hasParts = swapAB && rows == 64;
+  int64_t slice = 64 * (pingPong || hasParts ? 1 : consumers);
   if (rows < slice || rows > 256 || rows % slice != 0)
     return emitError() << "expected " << rowsName << " to be a multiple of "
                        << slice << " up to 256, but got " << rows;
@@ -78,9 +79,6 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
     return emitError() << "expected " << colsName
                        << " to be a multiple of 8 up to 256, but got " << cols;
   // gemm_c5
-  if (swapAB && store != GemmStore::Direct)
-    return emitError() << "expected store = direct with swap_ab, but got "
-                       << stringifyGemmStore(store);
   if (lifters == 0 && !swapAB)
     return emitError() << "expected swap_ab with lifters of 0";
   // gemm_c6
@@ -113,6 +111,8 @@ std::string GemmConfigAttr::getLabel() const {
     os << "_k" << getSplitK();
   if (getStore() == GemmStore::Direct && !getSwapAb())
     os << "_direct";
+  if (getStore() == GemmStore::TMA && getSwapAb())
+    os << "_bulk";
   if (getClusterSize() > 1)
     os << "_cluster" << getClusterRows();
   if (getClusterCols() > 1)

@@ -64,12 +64,12 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | --- | --- |
     | `tile_m`, `tile_n` | extents of an output tile |
     | `stages` | stages of the ring between the TMA producer and the consumers |
-    | `consumers` | consumer warpgroups, beside one producer warpgroup |
+    | `consumers` | consumer warpgroups, beside one producer warpgroup; two or three of a tile that has 64 rows of the tensor core's sum parts of K, which are added up in a fixed order |
     | `schedule` | `cooperative`: they share a tile; `ping_pong`: two of them take tiles in turn, one multiplies while the other stores |
     | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the tensor core that shrinks to 8 |
-    | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct` |
+    | `store` | `tma`, for results whose rows are multiples of 16 bytes, or `direct`; with `swap_ab`, `tma` is for 16 bits, which are transposed in shared memory |
     | `cluster_m` | blocks of a cluster that are neighbours along M: each brings its part of the tile of B for all; one brings it whole where parts would be less than a swizzle atom |
     | `cluster_n` | blocks of a cluster that are neighbours along N: each brings its part of the tile of A |
     | `staging` | buffers of a consumer from which bulk copies store, up to 4: one is filled while another is read; where all of a tile of several subtiles has room, each subtile is stored at once |
@@ -82,14 +82,14 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     Constraints:
     - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
       `swap_ab` `tile_n`) is a multiple of 64 for every consumer that shares a
-      tile, and at most 256;
+      tile, and at most 256, or with `swap_ab` 64 where they share K;
     - (C2) the other extent is a multiple of 8, and at most 256;
     - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
       `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1,
       `lifters` in 0..2, `lift_warps` 1, 2, 4 or 8 and at most four for each of
       `lifters`, or 4 without any;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
-    - (C5) `swap_ab` stores `direct`, and `lifters` of 0 want `swap_ab`;
+    - (C5) `lifters` of 0 want `swap_ab`;
     - (C6) `cluster_m` and `cluster_n` are 1, 2 or 4, and their product is at
       most 8;
     - (C7) `pending` and `overlap` go without `split_k`, and `overlap` with one
@@ -125,9 +125,18 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     int64_t getRows() const { return getSwapAb() ? getTileN() : getTileM(); }
     /// Extent on its N side, in 8s.
     int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
-    /// Consumer warpgroups that share one tile.
+    /// Parts of K that a block sums, a consumer each.
+    int64_t getBlockParts() const {
+      bool takesTurns = getSchedule() == GemmSchedule::PingPong;
+      return !takesTurns && getRows() == 64 ? getConsumers() : 1;
+    }
+    /// All of them, which are summed by themselves.
+    int64_t getPartsOfK() const { return getSplitK() * getBlockParts(); }
+    /// Consumer warpgroups that share each K block of a tile.
     int64_t getSharers() const {
-      return getSchedule() == GemmSchedule::PingPong ? 1 : getConsumers();
+      return getSchedule() == GemmSchedule::PingPong
+                 ? 1
+                 : getConsumers() / getBlockParts();
     }
     /// 64-row slices of the tile that one consumer computes.
     int64_t getSubtiles() const { return getRows() / (64 * getSharers()); }

@@ -35,11 +35,6 @@
 
 // -----
 
-// expected-error @+1 {{expected store = direct with swap_ab, but got tma}}
-"test.c5"() {a = #fp8_sm90.gemm<tile_m = 16, tile_n = 64, stages = 4, consumers = 1, swap_ab = true>} : () -> ()
-
-// -----
-
 // expected-error @+1 {{expected cluster_m and cluster_n to be 1, 2 or 4 and their product to be at most 8, but got 3 and 1}}
 "test.c6_cluster_m"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, cluster_m = 3>} : () -> ()
 

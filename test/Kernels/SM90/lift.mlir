@@ -84,16 +84,42 @@ func.func @none(%a: !x, %b: !w) -> tensor<8x64xbf16> {
 
 // -----
 
-// Nobody lifts E4M3 in registers.
+// Those who multiply make E4M3, too, in registers, and two of them share K: the
+// first one adds what the other has left in shared memory.
+
+!x = !fp8.scaled<8x256xf8E4M3FN, block = [1, *], scale = f32>
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, *], scale = f32>
+func.func @registers(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, %s: tensor<64x1xf32>) -> tensor<8x64xbf16> {
+  %l = fp8.lift %p, %e folded : tensor<64x256xf4E2M1FN>, tensor<2x64xi32> -> tensor<64x256xf8E4M3FN>
+  %b = fp8.assemble %l, %s : tensor<64x256xf8E4M3FN>, tensor<64x1xf32> -> !w
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 2, swap_ab = true, store = direct, lifters = 0>}
+    : !x, !w -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_mxfp4_bf16_row_row_fast_8x64_s4c2_swap_registers_g16
+// CHECK:     llvm.load {{.*}} -> i16
+// CHECK:     nvvm.prmt
+// CHECK:     wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3
+// CHECK:     wgmma.wait_group.sync.aligned 1
+// CHECK:     llvm.store {{.*}} : f32
+// CHECK:     nvvm.barrier id
+// CHECK:     llvm.load {{.*}} -> f32
+// CHECK:     nvvm.cp.async.bulk.tensor.shared.cluster.global
+
+// -----
+
+// Lifters share each K block of a tile.
 
 !x = !fp8.scaled<8x256xf8E4M3FN, block = [1, *], scale = f32>
 !w = !fp8.scaled<64x256xf8E4M3FN, block = [1, *], scale = f32>
 func.func @codes(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, %s: tensor<64x1xf32>) -> tensor<8x64xbf16> {
   %l = fp8.lift %p, %e folded : tensor<64x256xf4E2M1FN>, tensor<2x64xi32> -> tensor<64x256xf8E4M3FN>
   %b = fp8.assemble %l, %s : tensor<64x256xf8E4M3FN>, tensor<64x1xf32> -> !w
-  // expected-error @below {{expected codes with factors of a byte without lifters}}
+  // expected-error @below {{expected consumers that share K with factors of 32 of K, or without lifters, and as many stages for each}}
   %0 = fp8.matmul %a, %b accumulate = fast
-    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, lifters = 0>}
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 2, swap_ab = true, store = direct>}
     : !x, !w -> tensor<8x64xbf16>
   return %0 : tensor<8x64xbf16>
 }
