@@ -47,6 +47,14 @@ KEPT = {"split": ({"masters": "split"}, False), "stochastic": ({"masters": "stoc
         "fp8 moments": ({"moments": "fp8"}, False),
         "stochastic, fp8 moments": ({"masters": "stochastic", "moments": "fp8"}, False),
         "codes": ({}, True), "codes, fp8 moments": ({"moments": "fp8"}, True)}
+FAST, CODED = "delayed,accumulate=fast_fprop", {"moments": "fp8"}
+# Ways of whole steps: a recipe, whether the optimizer is fused, its options, and whether weights are codes.
+WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
+        "current fused": ("current", True), "block fused": ("block", True), "bf16, ours": (None, True),
+        "bf16, ours, fp8 moments": (None, True, CODED), "delayed, fp8 moments": ("delayed", True, CODED),
+        "fast fprop, fp8 moments": (FAST, True, CODED),
+        "codes": ("block", True, {}, True), "codes, fp8 moments": ("block", True, CODED, True),
+        "current codes, fp8 moments": ("current", True, CODED, True)}
 START = time.monotonic()
 
 
@@ -101,7 +109,7 @@ def list_parts(model, recipe, element, options=(), are_codes=False):
     for value in model.parameters():
         has_codes = bool(options.get("moments")) and moments.is_worth(value)
         is_weight = id(value) in weights
-        target = recipe and Target(shard_programs.find_codes(recipe), "f32" if are_codes else element, recipe == "delayed")
+        target = recipe and Target(shard_programs.find_codes(recipe), "f32" if are_codes else element, recipe.startswith("delayed"))
         parts.append((Part(value.numel() // value.shape[-1], value.shape[-1], element, target if is_weight else None,
                            CODES if are_codes and is_weight else master, has_codes),))
     return parts
@@ -132,8 +140,10 @@ def make_programs(folder):
             for chunk in update_plan.divide([each for each in parts if each[0].target]):
                 updates.add(Update(Rule("none"), tuple(part for part, in chunk)))
     for options, are_codes in KEPT.values():
-        for model in (weight, layer):
-            updates.update(list_updates(list_parts(model, "block" if are_codes else None, "bf16", options, are_codes)))
+        updates.update(list_updates(list_parts(weight, "block" if are_codes else None, "bf16", options, are_codes)))
+    for (model, _), (recipe, fuses, *kept) in itertools.product(models, WAYS.values()):
+        if fuses:
+            updates.update(list_updates(list_parts(model, recipe, "bf16", *kept)))
     updates.update(list_updates(list_parts(weight, None, "bf16"), "lion"))
     texts = {write(update)[0] for update in updates}
     for text in texts:
@@ -353,22 +363,20 @@ def choose(names, globs):
     return [name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs.split(";"))]
 
 
-def run_mlp(results, case, tokens, width, wide, ways, args):
+def choose_ways(args):
+    return {way: WAYS[way] for way in choose(WAYS, args.steps)}
+
+
+def run_mlp(results, case, tokens, width, wide, args):
     torch.manual_seed(0)
     x = torch.randn(tokens, width, device=DEVICE, dtype=torch.bfloat16)
-    ways = {way: ways[way] for way in choose(ways, args.steps)}
-    run_steps(results, case, make_mlp(width, wide).to(DEVICE, torch.bfloat16), x, ways, args.seconds, 10, 10)
+    run_steps(results, case, make_mlp(width, wide).to(DEVICE, torch.bfloat16), x, choose_ways(args), args.seconds, 10, 10)
 
 
 def run_layer(results, args):
     torch.manual_seed(0)
     x = torch.randn(TOKENS, WIDTH, device=DEVICE, dtype=torch.bfloat16)
-    ways = {
-        "bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
-        "block fused": ("block", True), "current fused": ("current", True),
-        "codes": ("block", True, {}, True), "codes, fp8 moments": ("block", True, {"moments": "fp8"}, True)}
-    ways = {way: ways[way] for way in choose(ways, args.steps)}
-    run_steps(results, "layer", Layer().to(DEVICE, torch.bfloat16), x, ways, args.seconds, 5, 1)
+    run_steps(results, "layer", Layer().to(DEVICE, torch.bfloat16), x, choose_ways(args), args.seconds, 5, 1)
 
 
 def list_cases(args):
@@ -376,18 +384,16 @@ def list_cases(args):
     def make_weight():
         return nn.Sequential(nn.Linear(WIDTH, WIDE, bias=False))
 
-    ways = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True)}
     cases = {
         "pass bf16": lambda results: run_pass(results, "pass bf16", make_weight, WIDTH, torch.bfloat16, RECIPES, 10),
-        "small": lambda results: run_mlp(results, "small", *SMALL, {
-            **ways, "current fused": ("current", True), "block fused": ("block", True), "bf16, ours": (None, True)}, args),
+        "small": lambda results: run_mlp(results, "small", *SMALL, args),
         "kept": lambda results: run_kept(results, make_weight),
         "layer": lambda results: run_layer(results, args),
         "pass f32": lambda results: run_pass(results, "pass f32", make_weight, WIDTH, torch.float32, RECIPES, 10),
         "many bf16": lambda results: run_pass(results, "many bf16", make_many, MANY[1], torch.bfloat16, ("delayed",), 10)}
     for width, tokens in GRID:
         cases[f"mlp {width} x {tokens}"] = functools.partial(
-            run_mlp, case=f"mlp {width} x {tokens}", tokens=tokens, width=width, wide=4 * width, ways=ways, args=args)
+            run_mlp, case=f"mlp {width} x {tokens}", tokens=tokens, width=width, wide=4 * width, args=args)
     return cases
 
 

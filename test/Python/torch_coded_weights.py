@@ -273,6 +273,29 @@ class States(unittest.TestCase):
                 self.assertTrue(torch.equal(other(x), model(x)))
             self.assertIs(type(states["0.weight"]), torch.Tensor)
 
+    def test_data(self):
+        """Values that are assigned to a parameter's data are rounded to its codes, and what has a master makes it anew."""
+        model, x = make_model(), make_input()
+        weight = model[3].weight
+        before, values = weight._version, torch.randn(weight.shape, dtype=torch.bfloat16)
+        weight.data = values
+        self.assertIsInstance(weight, CodedWeight)
+        self.assertGreater(weight._version, before)
+        other = make_model()
+        with torch.no_grad():
+            other[3].weight.copy_(values)
+        self.assertTrue(torch.equal(weight.detach().float(), other[3].weight.detach().float()))
+        self.assertTrue(torch.equal(model(x), other(x)))
+        weight.data = make_model()[3].weight
+        self.assertTrue(torch.equal(model(x), make_model()(x)))
+        vector = torch.linspace(-1, 1, sum(each.numel() for each in model.parameters())).bfloat16()
+        nn.utils.vector_to_parameters(vector, model.parameters())
+        got = nn.utils.parameters_to_vector([each.detach().clone().to(torch.bfloat16) for each in model.parameters()])
+        torch.testing.assert_close(got.float(), vector.float(), rtol=0.07, atol=2e-3)
+        for wrong in (torch.zeros(3), 1.0):
+            with self.assertRaisesRegex(fp8.ArgumentError, r"to be values of its sizes \["):
+                weight.data = wrong
+
     def test_views(self):
         """Writes by an index reach the parameter; those to views raise, as these have no memory of it."""
         weight = make_model()[3].weight

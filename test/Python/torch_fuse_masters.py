@@ -189,6 +189,22 @@ class Rounding(unittest.TestCase):
         self.assertAlmostEqual(ratio.item(), 1.0, delta=0.01)
         self.assertEqual(int((values == 0).sum()), int((exact["exp_avg_sq"] == 0).sum()))
 
+    def test_sizes_of_moments(self):
+        """Codes of a row are one of the two around each number whatever its size is; NaN stays, and is nobody else's."""
+        run = Run(MAKERS["sgd"], True, sizes=((64, 128),), moments="fp8")
+        parameter, sizes = run.parameters[0], torch.tensor([0, 1e-35, 1e-30, 1e-6, 1, 449, 1e5, 1e11])
+        values = torch.linspace(-1, 1, 64 * 128).view(64, 128).sign() * (torch.rand(64, 128) + 1) * sizes.repeat(8)[:, None]
+        values[8, 3] = float("nan")
+        parameter.grad = values.clone()
+        run.optimizer.step()
+        state = run.optimizer.state[parameter]
+        codes, inverse = state["momentum_buffer_codes"].float(), state["momentum_buffer_inverse"]
+        self.assertTrue(torch.equal(codes.isnan(), values.isnan()))
+        made, known = (codes * inverse).nan_to_num(), values.nan_to_num()
+        self.assertTrue(((made - known).abs() <= known.abs() / 8).all())
+        largest = codes.nan_to_num().abs().amax(1)
+        self.assertTrue(((largest >= 224) & (largest <= 448) | (known.abs().amax(1) == 0)).all())
+
     def test_moments(self):
         """A run with them is near one without; small parameters keep theirs."""
         for name in ("adamw", "sgd", "lion"):

@@ -130,6 +130,7 @@ public:
   /// One instruction each; 2 ulp off at most, and 1. What is below the smallest
   /// normal number is 0, as for the others.
   Value exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz.f32", x); }
+  Value sqrt(Value x) { return call("llvm.nvvm.sqrt.approx.ftz.f", x); }
   Value reciprocal(Value x) { return call("llvm.nvvm.rcp.approx.ftz.f", x); }
   /// One instruction, with an error of 2^-11: what LLVM makes of this function
   /// where an approximation will do.
@@ -300,9 +301,27 @@ Value approximateExp(Approximation &b, math::ExpOp op) {
   return b.exp(op.getOperand());
 }
 
+/// Where an approximation of the function will do, without the scaling that
+/// very large divisors want.
 Value approximateDivision(Approximation &b, arith::DivFOp op) {
+  if (bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
+    return b.mul(op.getLhs(), b.reciprocal(op.getRhs()));
   return b.divide(op.getLhs(), op.getRhs());
 }
+
+/// Roots are exact unless an approximation will do.
+struct LowerRoughSqrt : OpRewritePattern<math::SqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::SqrtOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() ||
+        !bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
+      return rewriter.notifyMatchFailure(op, "expected f32 with afn");
+    Approximation b(rewriter, op.getLoc());
+    rewriter.replaceOp(op, b.sqrt(op.getOperand()));
+    return success();
+  }
+};
 
 /// Two minimax polynomials, around 0 for erf itself and further out for the
 /// logarithm of 1 - erf: an error of 1e-7.
@@ -349,8 +368,8 @@ void LowerApproximateMathPass::runOnOperation() {
   MLIRContext *context = &getContext();
   // Before the functions in them are gone.
   RewritePatternSet sums(context);
-  sums.add<LowerLogistic, LowerOnePlusErf, LowerOnePlusTanh, MergeFactors>(
-      context);
+  sums.add<LowerLogistic, LowerOnePlusErf, LowerOnePlusTanh, MergeFactors,
+           LowerRoughSqrt>(context);
   RewritePatternSet functions(context);
   functions.add<LowerFunction<math::ExpOp>>(context, approximateExp);
   functions.add<LowerFunction<arith::DivFOp>>(context, approximateDivision);

@@ -128,12 +128,14 @@ SmallVector<Value> fp8::encode(KernelBuilder &b, ArrayRef<Value> numbers,
           })));
       continue;
     }
-    auto encodeHalf = [&](Value first, Value second) -> Value {
-      return arith::ExtUIOp::create(b, b.getI32Type(),
-                                    encodePair(b, first, second, type));
-    };
-    words.push_back(joinHalves(b, encodeHalf(numbers[0], numbers[1]),
-                               encodeHalf(numbers[2], numbers[3])));
+    // As halves of a register: conversions write either one.
+    Value both = LLVM::UndefOp::create(b, VectorType::get({2}, b.getI16Type()));
+    for (int64_t half : {0, 1})
+      both = LLVM::InsertElementOp::create(
+          b, both,
+          encodePair(b, numbers[2 * half], numbers[2 * half + 1], type),
+          b.i32(half));
+    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), both));
   }
   return words;
 }

@@ -11,6 +11,7 @@
 #include "FusionKernel.h"
 #include "FusionRegisters.h"
 #include "FusionSignature.h"
+#include "fp8/IR/ExactMath.h"
 #include "fp8/IR/Philox.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -169,6 +170,15 @@ static FusionConfigAttr makeTileConfig(MLIRContext *context,
                                /*cluster=*/1, resident);
 }
 
+/// Whether a step's weights and moments are codes: one is held while its blocks
+/// are measured, others are measured row by row. Registers have room for half
+/// of the usual rows (measured on an H200).
+static bool measuresBoth(const FusionSpec &spec) {
+  int64_t measured = llvm::range_size(spec.getBody().getOps<AmaxOp>());
+  return spec.transposes && spec.heldTensors > 0 && readsSeveral(spec) &&
+         measured > spec.heldTensors && !hasExactMath(spec.op);
+}
+
 static int64_t countOperations(const FusionSpec &spec) {
   int64_t operations = 0;
   spec.getBody().walk([&](Operation *op) {
@@ -295,6 +305,10 @@ public:
     };
     if (spec.transposes && spec.blockRows == 1)
       addSeveral(spec, model.getFew(), model.getUsual(), addTile);
+    if (measuresBoth(spec))
+      addTile(/*rows=*/4, /*lanes=*/16, /*warps=*/16, /*resident=*/1);
+    if (!isTile && spec.blockColumns > 1 && readsSeveral(spec))
+      addModel(model.getCrowded());
     // What rows or columns have in common is waited for in the middle: there
     // another block goes on.
     bool waits = llvm::any_of(spec.inputs, [&](const auto &input) {

@@ -51,6 +51,9 @@ private:
   Value isFirstOf(const FusionBlock &block, int64_t chunk);
   void storeElement(const FusionArgument &output, Value element, Value row,
                     Value column, ArrayRef<Value> conditions);
+  int64_t getSharing(const FusionArgument &output) const;
+  void keepRow(const FusionArgument &output, Value value, int64_t row,
+               int64_t chunk);
   void storeRows(const FusionArgument &output, Value value, int64_t chunk);
   void storeBlock(const FusionArgument &output, Value value);
   void storeSingle(const FusionArgument &output, Value value);
@@ -62,6 +65,7 @@ private:
   Value loadTurned(Value tileStart, Value column, Value row, int64_t width);
   void storePieces(const FusionArgument &output, Value tileStart,
                    int64_t width);
+  llvm::DenseSet<Operation *> findWaiting();
   void buildInTurn();
 
   KernelBuilder &b;
@@ -71,6 +75,10 @@ private:
   Value shared;
   FusionTile tile;
   FusionValues values;
+  /// What this lane stores of rows, by the output, the first of these and the
+  /// chunk.
+  std::map<std::tuple<const FusionArgument *, int64_t, int64_t>, Value>
+      keptRows;
   /// Results that buildInTurn has dealt with.
   llvm::DenseSet<Value> stored;
 };
@@ -150,12 +158,26 @@ void FusionKernel::storeElement(const FusionArgument &output, Value element,
     store();
 }
 
-/// What has an element for each row of some columns: of the lanes that have the
-/// block, each stores rows of its own.
+/// Lanes of a warp that have a row of a block together.
+int64_t FusionKernel::getSharing(const FusionArgument &output) const {
+  return std::min(config.getLanes(), output.block.columns / kChunk);
+}
+
+/// Lanes that have a block of a row each keep the element of a row of their
+/// own, which they store.
+void FusionKernel::keepRow(const FusionArgument &output, Value value,
+                           int64_t row, int64_t chunk) {
+  int64_t sharing = getSharing(output);
+  Value &kept = keptRows[{&output, row / sharing, chunk}];
+  Value element = values.get(value, row, chunk).front(),
+        own = b.bitAnd(tile.lane, sharing - 1);
+  kept = kept ? b.select(b.equal(own, row % sharing), element, kept) : element;
+}
+
+/// What has an element for each row of some columns.
 void FusionKernel::storeRows(const FusionArgument &output, Value value,
                              int64_t chunk) {
-  int64_t rows = tile.getRows();
-  int64_t sharing = std::min(config.getLanes(), output.block.columns / kChunk);
+  int64_t rows = tile.getRows(), sharing = getSharing(output);
   Value own = b.bitAnd(tile.lane, sharing - 1);
   // A block that ends outside has rows in all lanes.
   Value inside;
@@ -164,25 +186,30 @@ void FusionKernel::storeRows(const FusionArgument &output, Value value,
                     tile.numColumns);
   for (int64_t first = 0; first < rows; first += sharing) {
     int64_t count = std::min(sharing, rows - first);
-    Value element = values.get(value, first, chunk).front();
-    for (int64_t i = 1; i < count; ++i)
-      element = b.select(b.equal(own, i),
-                         values.get(value, first + i, chunk).front(), element);
+    if (!keptRows.count({&output, first / sharing, chunk}))
+      for (int64_t i = 0; i < count; ++i)
+        keepRow(output, value, first + i, chunk);
     Value row = b.add(tile.getRow(first), own);
-    storeElement(output, element, row, tile.getColumn(chunk),
+    storeElement(output, keptRows[{&output, first / sharing, chunk}], row,
+                 tile.getColumn(chunk),
                  {count < sharing ? b.less(own, b.i32(count)) : Value(),
                   tile.hasWholeRows() ? Value() : b.less(row, tile.numRows),
                   inside});
   }
 }
 
+/// Whether a block is some columns of a row. Blocks of other widths, which are
+/// given, do not begin with a lane.
+static bool isOfRow(const FusionBlock &block) {
+  return block.rows == 1 && block.batches != kWhole && block.columns > kChunk &&
+         llvm::isPowerOf2_64(block.columns);
+}
+
 /// What has an element for a block: a thread of each block stores it.
 void FusionKernel::storeBlock(const FusionArgument &output, Value value) {
   const FusionBlock &block = output.block;
   int64_t chunks = block.columns == kWhole ? 1 : tile.getChunks();
-  // Blocks of other widths, which are given, do not begin with a lane.
-  bool isRows = block.rows == 1 && block.batches != kWhole &&
-                block.columns > kChunk && llvm::isPowerOf2_64(block.columns);
+  bool isRows = isOfRow(block);
   bool isVector = FusionTile::storesChunks(output);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     if (isRows) {
@@ -407,11 +434,12 @@ void FusionKernel::storeTurned(const FusionArgument &output, Value tileStart) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// What waits for a reduction, and reductions.
-static llvm::DenseSet<Operation *> findWaiting(Block &body) {
+/// What waits for a reduction of several rows, and such reductions.
+llvm::DenseSet<Operation *> FusionKernel::findWaiting() {
   llvm::DenseSet<Operation *> waiting;
-  for (Operation &op : body.without_terminator())
-    if (isReduction(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
+  for (Operation &op : spec.getBody().without_terminator())
+    if ((isReduction(&op) && !values.isOfLanes(&op)) ||
+        llvm::any_of(op.getOperands(), [&](Value operand) {
           return waiting.contains(operand.getDefiningOp());
         }))
       waiting.insert(&op);
@@ -419,9 +447,9 @@ static llvm::DenseSet<Operation *> findWaiting(Block &body) {
 }
 
 /// Rows one after the other, each with the loads of a later one behind it: all
-/// that waits for no reduction is stored, or held for what does.
+/// that waits for no other row is stored, or held for what does.
 void FusionKernel::buildInTurn() {
-  llvm::DenseSet<Operation *> waiting = findWaiting(spec.getBody());
+  llvm::DenseSet<Operation *> waiting = findWaiting();
   SetVector<Value> held;
   for (Operation &op : spec.getBody().without_terminator()) {
     if (!waiting.contains(&op))
@@ -449,6 +477,8 @@ void FusionKernel::buildInTurn() {
           if (!isTransposed(output))
             tile.storeChunk(output, row, chunk, words);
           stored.insert(result);
+        } else if (isOfRow(output.block) && !waiting.contains(op)) {
+          keepRow(output, result, row, chunk);
         }
       }
       for (Value value : held)

@@ -35,6 +35,7 @@ Value FusionValues::getIdentity(const Combiner &combiner) {
   case Combiner::Words:
     return b.i32(0);
   case Combiner::Sum:
+  case Combiner::Magnitude:
     return b.f32(0.0f);
   default:
     return b.f32(-std::numeric_limits<float>::infinity());
@@ -48,6 +49,7 @@ Value FusionValues::combine(const Combiner &combiner, Value lhs, Value rhs) {
   case Combiner::Maximum:
     return arith::MaximumFOp::create(b, lhs, rhs);
   case Combiner::MaxNum:
+  case Combiner::Magnitude:
     return arith::MaxNumFOp::create(b, lhs, rhs);
   case Combiner::Bits:
     return arith::MaxUIOp::create(b, lhs, rhs);
@@ -69,16 +71,6 @@ Value FusionValues::shuffle(Value value, int64_t distance) {
   return NVVM::ShflOp::create(b, value.getType(), b.i32(-1), value,
                               b.i32(distance), b.i32(31), NVVM::ShflKind::bfly,
                               /*return_value_and_is_valid=*/UnitAttr());
-}
-
-/// The magnitude of a number as it is measured: NaN counts if it is asked for.
-static Value getMeasurable(KernelBuilder &b, AmaxOp op, Value value) {
-  Value bits = getMagnitudeBits(b, value);
-  if (op.getPropagateNan())
-    return bits;
-  Value isNumber = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, bits,
-                                         b.i32(0x7f800000));
-  return b.select(isNumber, bits, b.i32(0));
 }
 
 bool FusionValues::measuresWords(AmaxOp op) const {
@@ -119,7 +111,9 @@ void FusionValues::measure(AmaxOp op, int64_t row, int64_t chunk) {
 Value FusionValues::getMeasured(AmaxOp op) {
   Value sofar = measured.lookup(op);
   if (!measuresWords(op))
-    return sofar;
+    return sofar.getType().isF32()
+               ? arith::BitcastOp::create(b, b.getI32Type(), sofar).getResult()
+               : sofar;
   auto [low, high] =
       splitWord(sofar, getElementTypeOrSelf(op.getSource().getType()));
   return arith::MaxUIOp::create(b, low, high);
@@ -130,8 +124,12 @@ Value FusionValues::getMeasured(AmaxOp op) {
 //===----------------------------------------------------------------------===//
 
 FusionValues::Combiner FusionValues::getCombinerOf(Operation *op) {
+  // A maximum of floats passes over NaN, whose magnitude is one instruction
+  // with it; as bits it is above all.
   if (auto amax = dyn_cast<AmaxOp>(op))
-    return {measuresWords(amax) ? Combiner::Words : Combiner::Bits,
+    return {measuresWords(amax)      ? Combiner::Words
+            : amax.getPropagateNan() ? Combiner::Bits
+                                     : Combiner::Magnitude,
             getElementTypeOrSelf(amax.getSource().getType()),
             amax.getPropagateNan()};
   Operation *adds = getCombiner(cast<linalg::LinalgOp>(op));
@@ -156,7 +154,9 @@ SmallVector<Value> FusionValues::getTerms(Operation *op,
   }
   if (auto amax = dyn_cast<AmaxOp>(op)) {
     for (Value value : get(amax.getSource(), row, chunk))
-      terms.push_back(getMeasurable(b, amax, value));
+      terms.push_back(combiner.kind == Combiner::Magnitude
+                          ? math::AbsFOp::create(b, value).getResult()
+                          : getMagnitudeBits(b, value));
   } else {
     auto generic = cast<linalg::GenericOp>(op);
     // The body adds to the carried value what it computes of the others.
@@ -405,6 +405,43 @@ SmallVector<Value> FusionValues::reduceWords(AmaxOp op,
   return slots;
 }
 
+bool FusionValues::isOfLanes(Operation *op) const {
+  if (!op || !isReduction(op))
+    return false;
+  FusionBlock block = getBlock(op->getResult(0));
+  return block.rows == 1 && block.batches == 1 && block.columns >= kChunk &&
+         block.columns <= kChunk * config.getLanes() &&
+         llvm::isPowerOf2_64(block.columns);
+}
+
+/// What a reduction's slot is as an element of its result.
+Value FusionValues::finish(Operation *op, const Combiner &combiner,
+                           Value slot) {
+  if (!isa<AmaxOp>(op))
+    return combine(combiner, getInitial(cast<linalg::GenericOp>(op)), slot);
+  // Where nothing but NaN was there.
+  if (combiner.kind == Combiner::Magnitude)
+    return combine(combiner, slot, getIdentity(combiner));
+  return arith::BitcastOp::create(b, b.getF32Type(), slot);
+}
+
+void FusionValues::reduceRow(Operation *op, int64_t row) {
+  Value result = op->getResult(0);
+  Combiner combiner = getCombinerOf(op);
+  for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk) {
+    SmallVector<Value> slot(1);
+    for (Value term : getTerms(op, combiner, row, chunk))
+      slot[0] = slot[0] ? combine(combiner, slot[0], term) : term;
+    reduceLanes(combiner, slot, getBlock(result));
+    if (combiner.kind == Combiner::Words) {
+      auto [low, high] = splitWord(slot[0], combiner.element);
+      slot[0] = arith::MaxUIOp::create(b, low, high);
+    }
+    elements[{result.getAsOpaquePointer(), row, chunk}] = {
+        finish(op, combiner, slot[0])};
+  }
+}
+
 void FusionValues::reduce(Operation *op) {
   Value result = op->getResult(0);
   FusionBlock block = getBlock(result);
@@ -437,10 +474,7 @@ void FusionValues::reduce(Operation *op) {
       reduceWarpsDown(combiner, slots, block);
   }
   for (Value &slot : slots)
-    slot =
-        isa<AmaxOp>(op)
-            ? arith::BitcastOp::create(b, b.getF32Type(), slot).getResult()
-            : combine(combiner, getInitial(cast<linalg::GenericOp>(op)), slot);
+    slot = finish(op, combiner, slot);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t chunk = 0; chunk < chunks; ++chunk)
       elements[{result.getAsOpaquePointer(), row, chunk}] = SmallVector<Value>(

@@ -8,6 +8,7 @@
 
 #include "FusionRegisters.h"
 #include "FusionTile.h"
+#include "fp8/IR/ExactMath.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -17,8 +18,8 @@ static constexpr int64_t kRegisters = 65536;
 /// What a thread may have, by the instruction set.
 static constexpr int64_t kMaxRegisters = 255;
 /// Addresses, and what a row's arithmetic has under way: by ptxas, of the steps
-/// of optimizers.
-static constexpr int64_t kComputed = 24;
+/// of optimizers, whose divisions are exact or not.
+static constexpr int64_t kComputed = 24, kComputedRoughly = 16;
 
 namespace {
 /// Inputs that are read element by element, and their words in a chunk.
@@ -49,7 +50,12 @@ int64_t fp8::getFusionRegisters(FusionConfigAttr config) {
 
 int64_t fp8::getFusionRowRegisters(const FusionSpec &spec, int64_t chunks) {
   Reads reads = countReads(spec);
-  return chunks * (reads.words + kChunk * reads.inputs) + kComputed;
+  return chunks * (reads.words + kChunk * reads.inputs) +
+         (hasExactMath(spec.op) ? kComputed : kComputedRoughly);
+}
+
+bool fp8::readsSeveral(const FusionSpec &spec) {
+  return countReads(spec).inputs > 2;
 }
 
 int64_t fp8::getFusionRowsAhead(const FusionSpec &spec,
@@ -68,5 +74,8 @@ int64_t fp8::getFusionRowsAhead(const FusionSpec &spec,
     return config.getRows();
   // Beside the first row's numbers the words of others.
   int64_t others = std::max<int64_t>(0, half - numbers) / words;
+  // Where elements are held as well, one.
+  if (spec.heldTensors > 0)
+    others = std::min<int64_t>(others, 1);
   return std::min(config.getRows(), 1 + others);
 }

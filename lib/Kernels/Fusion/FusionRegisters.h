@@ -21,6 +21,9 @@ int64_t getFusionRegisters(FusionConfigAttr config);
 /// numbers in them, and what is computed.
 int64_t getFusionRowRegisters(const FusionSpec &spec, int64_t chunks);
 
+/// Whether more than two tensors are read element by element.
+bool readsSeveral(const FusionSpec &spec);
+
 /// Rows of a thread that are loaded before the first is waited for. Where the
 /// words of all take more than half of its registers it is a part of them: the
 /// others are loaded in turn, each behind a row that was computed.

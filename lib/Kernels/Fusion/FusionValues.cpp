@@ -47,11 +47,19 @@ void FusionValues::loadInputs() {
 void FusionValues::loadRow() {
   if (rowsLoaded == tile.getRows())
     return;
-  for (const FusionSpec::Input &input : spec.inputs)
-    if (inputs.lookup(input.argument)->block.isFull() && !input.isGathered)
+  for (const FusionSpec::Input &input : spec.inputs) {
+    const FusionArgument &argument = *inputs.lookup(input.argument);
+    if (argument.block.isFull() && !input.isGathered)
       for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
         words[{input.argument.getAsOpaquePointer(), rowsLoaded, chunk}] =
-            loadChunk(*inputs.lookup(input.argument), rowsLoaded, chunk);
+            loadChunk(argument, rowsLoaded, chunk);
+    // Factors of a row come from memory, too, which those of few inputs, whose
+    // rows are all under way, need not be asked for ahead.
+    else if (argument.block.rows == 1 && !input.isGathered &&
+             readsSeveral(spec))
+      for (int64_t chunk = 0; chunk < tile.getChunks(); ++chunk)
+        get(input.argument, rowsLoaded, chunk);
+  }
   ++rowsLoaded;
 }
 
@@ -178,7 +186,10 @@ SmallVector<Value> FusionValues::evaluate(Value value, int64_t row,
   Operation *op = value.getDefiningOp();
   unsigned number = cast<OpResult>(value).getResultNumber();
   if (isReduction(op)) {
-    reduce(op);
+    if (loadsInTurn() && isOfLanes(op))
+      reduceRow(op, row);
+    else
+      reduce(op);
     return elements.at({value.getAsOpaquePointer(), row, chunk});
   }
   return llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
@@ -379,7 +390,9 @@ SmallVector<Value> FusionValues::evaluateScales(ComputeScaleOp op,
   if (op->getResult(result) == op.getTensorScaleInv())
     return {buildTensorScale(op).second};
   FusionBlock block = getBlock(op.getScale());
-  if (block.rows == 1 && block.columns != 1 && tile.getRows() > 1) {
+  // Other rows have no amax yet where rows come in turn.
+  if (block.rows == 1 && block.columns != 1 && tile.getRows() > 1 &&
+      !(loadsInTurn() && isOfLanes(op.getAmax().getDefiningOp()))) {
     shareRowScales(op, block, chunk);
   } else if (block.rows > 1 && block.columns == 1) {
     shareColumnScales(op, block, chunk);

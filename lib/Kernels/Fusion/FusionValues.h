@@ -43,6 +43,10 @@ public:
   Value getMeasured(AmaxOp op);
 
   FusionBlock getBlock(Value value) const;
+  /// Whether lanes of a warp reduce each row of this operation for itself, as
+  /// `reduceRow` does it for one row.
+  bool isOfLanes(Operation *op) const;
+  void reduceRow(Operation *op, int64_t row);
   /// Whether loads of some rows wait until others were computed.
   bool loadsInTurn() const { return rowsAhead < config.getRows(); }
 
@@ -104,15 +108,16 @@ private:
 
   //===--- Reductions -----------------------------------------------------===//
 
-  /// What two terms of a reduction become: a sum, a maximum of floats, or of
-  /// the bits of magnitudes, of which two of 16 bits may lie in a word.
+  /// What two terms of a reduction become: a sum, a maximum of floats, of
+  /// magnitudes, or of their bits, of which two of 16 bits may lie in a word.
   struct Combiner {
-    enum Kind { Sum, Maximum, MaxNum, Bits, Words } kind;
+    enum Kind { Sum, Maximum, MaxNum, Magnitude, Bits, Words } kind;
     /// The type of the words' elements.
     Type element;
     bool propagatesNaN = false;
   };
   void reduce(Operation *op);
+  Value finish(Operation *op, const Combiner &combiner, Value slot);
   Combiner getCombinerOf(Operation *op);
   Value combine(const Combiner &combiner, Value lhs, Value rhs);
   Value getIdentity(const Combiner &combiner);

@@ -120,6 +120,19 @@ class CodedWeight(GatheredWeight):
     def content(self):
         return self._content
 
+    @property
+    def data(self):
+        return torch.Tensor.data.__get__(self)
+
+    @data.setter
+    def data(self, values):
+        # PyTorch would give the parameter the memory of numbers, beside which its codes stay what they were.
+        if not isinstance(values, torch.Tensor) or values.shape != self.shape:
+            raise ArgumentError(f"expected data of a parameter in FP8 to be values of its sizes {list(self.shape)}, but got "
+                                f"{list(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__}")
+        with torch.no_grad():
+            self.copy_(values)
+
     def __deepcopy__(self, memo):
         if id(self) not in memo:
             memo[id(self)] = torch.nn.Parameter(CodedWeight(self._content.clone(), self.dtype), self.requires_grad)

@@ -6,7 +6,7 @@ import torch
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import moments, step_factors
+from fp8.torch import moments, step_factors, update_random
 from fp8.torch.coded_weights import is_coded
 from fp8.torch.update_items import Item, Settings, is_taken
 from fp8.torch.update_text import Rule, Update, write
@@ -252,8 +252,9 @@ class Plan:
             if rule.kind == "momentum":
                 own["update"] = updates[id(item)]
             if "drawn" in rule.options:
-                rows, columns = (_count(size, item.alias.device) for size in item.sizes)
-                own.update(place_rows=rows.view(-1, 1), place_columns=columns.view(1, -1))
+                (rows, columns), device = item.sizes, item.alias.device
+                own.update(place_rows=_count(rows, device).view(-1, 1), place_columns=_count(columns, device).view(1, -1),
+                           place_groups=_count(-(-columns // update_random.GROUP), device).view(1, -1))
             values.update({f"{name}_{number}": value for name, value in own.items()})
         function(*[values[name] for name in names])
         copies = [copy for item, held in pairs for copy in item.list_copies(rule, held)]

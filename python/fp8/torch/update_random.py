@@ -5,27 +5,32 @@ and so the same whenever that step is repeated, on each machine.
 """
 
 # Odd numbers by which places, parameters and steps are told from each other.
-_ROWS, _COLUMNS, _NUMBER, _COUNT = 0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F
+_ROWS, _GROUPS, _COLUMNS, _NUMBER, _COUNT = 0x9E3779B1, 0x85EBCA6B, 0x9E3779B2, 0xC2B2AE35, 0x27D4EB2F
+# Columns beside each other whose words are products of one.
+GROUP = 8
 # Shifts and factors of a hash of 32 bits whose output bits depend on all input bits (Wellons' lowbias32).
 _ROUNDS = ((16, 0x7FEB352D), (15, 0x846CA68B), (16, None))
 # Bits of an f32 that a bf16, or E4M3 in its range, has not.
 _BF16_BITS, _E4M3_BITS = 16, 20
 _EXPONENT, _SIGN = 0x7F800000, 1 << 31
-# Below it E4M3's steps are all of one size, which is also that of the octave above.
-_LEAST_NORMAL, _STEP = 2.0 ** -6, 2.0 ** -9
+# What takes E4M3's smallest normal number to that of f32.
+DOWN = 2.0 ** -120
+# E4M3's largest number is 1.75 * 2^8.
+_LARGEST_EXPONENT, _BELOW_LARGEST = 8, 0x1FFFFF
 
 
-def draw(body, row, column, number, count):
-    """32 random bits of an element, of numbers that are integers in f32."""
+def draw(body, row, group, column, number, count):
+    """32 random bits of an element, of numbers that are integers in f32: a hash of its row and of its group of columns,
+    times an odd number of its column's own. So a kernel hashes once for a group."""
     def scale(value, factor):
         return body.combine("muli", body.emit(f"arith.fptosi {value}", "f32 to i32"), factor)
-    place = body.combine("addi", scale(row, _ROWS), scale(column, _COLUMNS))
+    place = body.combine("addi", scale(row, _ROWS), scale(group, _GROUPS))
     seed = body.combine("addi", scale(number, _NUMBER), scale(count, _COUNT))
     word = body.combine("xori", place, seed)
     for shift, factor in _ROUNDS:
         word = body.combine("xori", word, body.combine("shrui", word, shift))
         word = word if factor is None else body.combine("muli", word, factor)
-    return word
+    return body.combine("muli", word, body.combine("ori", scale(column, _COLUMNS), 1))
 
 
 def write_bf16(body, value, word):
@@ -63,21 +68,30 @@ def write_halves(body, value):
     return high, body.emit(f"arith.bitcast {low}", "i16 to bf16")
 
 
-def dither(body, value, word, shift, keeps_positive=False):
-    """A number moved to one of the two of E4M3 around it, to the one farther from zero with the probability of what is cut
-    off, by the bits of a word from `shift` on. With `keeps_positive` no number that is no zero becomes one."""
-    bits = body.bits(value)
-    sign = body.combine("andi", bits, _SIGN)
-    size = body.unbits(body.combine("andi", bits, _SIGN - 1))
-    least = body.number(_LEAST_NORMAL)
-    is_small = body.compare("olt", size, least)
-    moved = body.bits(body.select(is_small, body.add(size, least), size))
-    random = body.combine("andi", body.combine("shrui", word, shift) if shift else word, (1 << _E4M3_BITS) - 1)
-    moved = body.combine("andi", body.combine("addi", moved, random), -(1 << _E4M3_BITS) & 0xFFFFFFFF)
-    moved = body.unbits(moved)
-    moved = body.select(is_small, body.sub(moved, least), moved)
+def write_powers(body, amax):
+    """The largest power of two by which an amax is no more than E4M3's largest number, and its inverse: of exponents,
+    without a division. Both are normal numbers, and still by 2^-120 the first is none that is rounded."""
+    exponent = body.combine("andi", body.combine("addi", body.bits(amax), _BELOW_LARGEST), _EXPONENT)
+    exponent = body.combine("maxsi", exponent, _LARGEST_EXPONENT + 1 << 23)
+    exponent = body.combine("minsi", exponent, 127 + 29 + _LARGEST_EXPONENT << 23)
+    scale = body.combine("subi", body.integer(254 + _LARGEST_EXPONENT << 23), exponent)
+    return body.unbits(scale), body.unbits(body.combine("subi", exponent, _LARGEST_EXPONENT << 23))
+
+
+def dither(body, value, scale, word, shift, keeps_positive=False):
+    """A number by its scale and by 2^-120, moved to one of the two of E4M3 by that around it, to the one farther from zero
+    with the probability of what is cut off, by the bits of a word from `shift` on. With `keeps_positive` no number above
+    zero becomes one.
+
+    By 2^-120 E4M3's subnormal numbers are those of f32, so that steps of all codes are one step in the bits."""
+    bits = body.bits(body.mul(value, body.mul(scale, body.number(DOWN))))
+    step = 1 << _E4M3_BITS
+    random = body.combine("shrui", word, shift) if shift else word
+    if shift + _E4M3_BITS < 32:
+        random = body.combine("andi", random, step - 1)
     if keeps_positive:
-        is_some = body.compare("ogt", size, body.number(0.0))
-        moved = body.select(is_some, body.max(moved, body.number(_STEP)), moved)
-    moved = body.unbits(body.combine("ori", body.bits(moved), sign))
-    return body.select(body.compare("uno", value, value), value, moved)
+        is_small = body.emit(f"arith.cmpi ult, {bits}, {body.integer(step)}", "i32")
+        random = body.select(is_small, body.integer(step - 1), random, "i32")
+    moved = body.unbits(body.combine("andi", body.combine("addi", bits, random), -step & 0xFFFFFFFF))
+    # NaN, whose bits may have wrapped around, and Inf become NaN.
+    return body.fma(value, body.number(0.0), moved)

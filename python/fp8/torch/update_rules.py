@@ -48,6 +48,12 @@ class Body:
         other = self.integer(other) if isinstance(other, int) else other
         return self.emit(f"arith.{operation} {one}, {other}", "i32")
 
+    def rough_div(self, one, other):
+        return self.emit(f"arith.divf {one}, {other} fastmath<afn>")
+
+    def rough_sqrt(self, value):
+        return self.emit(f"math.sqrt {value} fastmath<afn>")
+
     def __getattr__(self, name):
         operation = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
                      "max": "arith.maximumf", "fma": "math.fma", "sqrt": "math.sqrt", "neg": "arith.negf"}[name]
@@ -88,6 +94,11 @@ class Rule(namedtuple("Rule", "kind options", defaults=((),))):
         return self.kind in ("adam", "adamw")
 
     @property
+    def is_rough(self):
+        """Whether a GPU's approximations do, which are off by far less than what is rounded stochastically."""
+        return "drawn" in self.options
+
+    @property
     def has_param(self):
         return self.kind != "momentum"
 
@@ -104,7 +115,9 @@ class Rule(namedtuple("Rule", "kind options", defaults=((),))):
             moments = {name: none if value is None else value for name, value in moments.items()}
         old = p, *moments.values()
         if "scaled" in self.options:
-            g = body.div(g, factors["grad_scale"])
+            scale = factors["grad_scale"]
+            # The inverse of what all elements have in common is made once.
+            g = body.mul(g, body.div(body.number(1.0), scale)) if self.is_rough else body.div(g, scale)
         if "clipped" in self.options:
             g = body.mul(g, factors["clip"])
         if "maximize" in self.options:
@@ -125,6 +138,12 @@ class Rule(namedtuple("Rule", "kind options", defaults=((),))):
         mean = body.fma(body.sub(g, mean), factors["lerp"], g if "late" in self.options else mean)
         square = body.fma(body.mul(factors["square"], g), g, body.mul(factors["beta2"], square))
         most = [body.max(each, square) for each in most]
+        if self.is_rough:
+            root = body.rough_sqrt((most or [square])[0])
+            below = body.fma(root, body.div(body.number(1.0), factors["root"]), factors["eps"])
+            change = body.mul(mean, body.neg(factors["step_size"]))
+            p = body.fma(change, body.rough_div(body.number(1.0), below), p)
+            return [p, mean, square, *most]
         root = body.sqrt((most or [square])[0])
         below = body.add(body.div(root, factors["root"]), factors["eps"])
         p = body.sub(p, body.div(body.mul(factors["step_size"], mean), below))

@@ -37,7 +37,8 @@ _LARGEST = {"bf16": 3.3895313892515355e38, "f16": 65504.0}
 _ONE = "tensor<1x1xf32>"
 # Where elements are, and what those of a row, a column, a block or all have in common.
 _MAPS = "".join(f"#{name} = affine_map<(m, n) -> ({places})>\n" for name, places in (
-    ("full", "m, n"), ("one", "0, 0"), ("rows", "m, 0"), ("columns", "0, n"), ("grid_w_w", "0, 0"),
+    ("full", "m, n"), ("one", "0, 0"), ("rows", "m, 0"), ("columns", "0, n"),
+    ("groups", f"0, n floordiv {update_random.GROUP}"), ("grid_w_w", "0, 0"),
     ("grid_1_128", "m, n floordiv 128"), ("grid_128_128", "m floordiv 128, n floordiv 128")))
 
 
@@ -100,15 +101,17 @@ class _Writer:
 
     def add_places(self):
         """Takes what random numbers are made from: the row and column of each element, and the parameter's number."""
-        sizes = {"place_rows": (self.part.rows, 1), "place_columns": (1, self.part.columns), "number": (1, 1)}
-        for (name, each), places in zip(sizes.items(), ("#rows", "#columns", "#one")):
+        columns = self.part.columns
+        sizes = {"place_rows": (self.part.rows, 1), "place_groups": (1, -(-columns // update_random.GROUP)),
+                 "place_columns": (1, columns), "number": (1, 1)}
+        for (name, each), places in zip(sizes.items(), ("#rows", "#groups", "#columns", "#one")):
             if self.name(name) not in self.taken:
                 self.taken[self.name(name)] = self.take(name, f"tensor<{each[0]}x{each[1]}xf32>")
             self.add_input(self.name(name), name, "f32", places, each)
 
     def draw(self, body):
-        return update_random.draw(body, *[self.name(f"v_{name}") for name in ("place_rows", "place_columns", "number")],
-                                  "%v_count")
+        names = ("place_rows", "place_groups", "place_columns", "number")
+        return update_random.draw(body, *[self.name(f"v_{name}") for name in names], "%v_count")
 
     def begin_step(self):
         """Makes what the linalg.generic of a step takes, and what it writes to."""
@@ -176,7 +179,8 @@ class _Writer:
         param = update_random.join(body, self.name("v_param"), self.name("v_low")) if is_split else read("param")
         first, *others = rule.write(body, param, read("grad"), moments, {name: f"%v_{name}" for name in self.factors})
         if part.coded:
-            others = [body.sqrt(value) if "sq" in name else value for name, value in zip(rule.moments, others)]
+            root = body.rough_sqrt if rule.is_rough else body.sqrt
+            others = [root(value) if "sq" in name else value for name, value in zip(rule.moments, others)]
         else:
             others = [body.round(value, self.moment) for value in others]
         if not rule.has_param:
@@ -211,27 +215,37 @@ class _Writer:
     def store_moment(self, value, name, shift):
         """A moment as codes, which are rounded stochastically: of what changes by less than their step in each step
         the nearest would stay what they are."""
-        grid = self.find_grid(MOMENT_BLOCK)
-        quantized = self.quantize(value, f"_{name}", MOMENT_BLOCK, MOMENT_FORMAT, "f32", shift=shift,
-                                  keeps_positive="sq" in name)
-        kind = f"!fp8.scaled<{self.size(MOMENT_FORMAT)}, block = {write_block(MOMENT_BLOCK)}, scale = f32>"
-        codes, inverse = self.disassemble(quantized, kind, f"_{name}")
+        grid, suffix = self.find_grid(MOMENT_BLOCK), f"_{name}"
+        scale, inverse = self.write_powers(self.measure(value, suffix, MOMENT_BLOCK, "f32"), suffix, grid)
+        moved = self.dither(value, scale, suffix, MOMENT_BLOCK, shift, "sq" in name)
+        codes = self.disassemble(self.quantize_moved(moved, suffix, MOMENT_FORMAT), self.write_kind(MOMENT_FORMAT), suffix)[0]
         self.store(codes, f"{name}_codes", (self.part.rows, self.part.columns), MOMENT_FORMAT)
         self.take(f"{name}_inverse_new", f"memref<{grid[0]}x{grid[1]}xf32>")
         self.store(inverse, f"{name}_inverse_new", grid, "f32")
 
-    def dither(self, value, scale, inverse, suffix, block, shift, keeps_positive):
-        """Numbers moved to those that codes with these scales have."""
+    def write_powers(self, amax, suffix, grid):
+        """Powers of two by which moments are scaled, and their inverses, by sums of bits: each row has its own."""
+        kind, made = f"tensor<{grid[0]}x{grid[1]}xf32>", self.name("powers" + suffix)
+        body = Body()
+        scale, inverse = update_random.write_powers(body, "%in")
+        self.lines += [
+            f"  {made}_e = tensor.empty() : {kind}",
+            f"  {made}:2 = linalg.generic {{indexing_maps = [#full, #full, #full], iterator_types = "
+            f'["parallel", "parallel"]}} ins({amax} : {kind}) outs({made}_e, {made}_e : {kind}, {kind}) {{',
+            "  ^bb0(%in: f32, %out0: f32, %out1: f32):", *body.lines, f"    linalg.yield {scale}, {inverse} : f32, f32",
+            f"  }} -> ({kind}, {kind})"]
+        return f"{made}#0", f"{made}#1"
+
+    def dither(self, value, scale, suffix, block, shift, keeps_positive=False):
+        """Numbers by scales moved to those that codes have, and by 2^-120."""
         outer, self.inputs = self.inputs, []
         grid, rows, columns = self.find_grid(block), *block
         places = f"#grid_{rows or 'w'}_{columns or 'w'}"
         self.add_input(value, "x", "f32")
         self.add_input(scale, "s", "f32", places, grid)
-        self.add_input(inverse, "i", "f32", places, grid)
         self.add_places()
         body = Body()
-        scaled = body.mul(self.name("v_x"), self.name("v_s"))
-        moved = body.mul(update_random.dither(body, scaled, self.draw(body), shift, keeps_positive), self.name("v_i"))
+        moved = update_random.dither(body, self.name("v_x"), self.name("v_s"), self.draw(body), shift, keeps_positive)
         kind, made, empty = f"tensor<{self.size('f32')}>", self.name("moved" + suffix), self.name("moved_e" + suffix)
         count = ("%count", _ONE, "#one", "%v_count: f32")
         operands, kinds, maps, arguments = zip(*self.inputs, count)
@@ -253,20 +267,20 @@ class _Writer:
             if block not in quantized:
                 quantized[block] = self.quantize(
                     weight, suffix, block, code, element, target.is_delayed, make_rule(target.codes, block, element),
-                    shift=4 if is_master else None)
-            value, kind = quantized[block], f"!fp8.scaled<{self.size(code)}, block = {write_block(block)}, scale = f32>"
-            sizes, grid = (rows, columns), self.find_grid(block)
+                    shift=12 if is_master else None)
+            (value, moved), grid = quantized[block], self.find_grid(block)
+            sizes, kind = (rows, columns), self.write_kind(code, block)
             # What is as long the other way round need not be copied for that.
             inverse, is_line = None, 1 in grid
             if not target.is_delayed and (not suffix or is_line and block != target.codes.forward):
                 inverse = self.disassemble(value, kind, f"{suffix}_f")[1]
             if suffix:
-                turned = self.name("turned")
-                self.lines.append(f"  {turned} = fp8.transpose {value} permutation = [1, 0] : {kind[len('!fp8.scaled'):]}")
-                sizes, value = sizes[::-1], turned
-                kind = (f"!fp8.scaled<{self.size(code, columns, rows)}, block = {write_block(block[::-1])}, "
-                        f"scale = f32>")
+                value, kind = self.turn(value, code, block, "turned")
+                sizes = sizes[::-1]
             codes, own_inverse = self.disassemble(value, kind, suffix)
+            if moved:
+                moved, kind = self.turn(moved, code, (None, None), "turned_moved") if suffix else (moved, self.write_kind(code))
+                codes = self.disassemble(moved, kind, f"{suffix}_m")[0]
             own_codes = f"codes{suffix}"
             if is_master and not suffix:
                 own_codes = "param_codes"
@@ -280,6 +294,15 @@ class _Writer:
                 self.take(own, f"memref<{grid[0]}x{grid[1]}xf32>")
                 self.store(inverse, own, grid, "f32")
 
+    def write_kind(self, code, block=(None, None), sizes=()):
+        return f"!fp8.scaled<{self.size(code, *sizes)}, block = {write_block(block)}, scale = f32>"
+
+    def turn(self, value, code, block, name):
+        """Codes in the other order, and their type."""
+        self.lines.append(f"  {self.name(name)} = fp8.transpose {value} permutation = [1, 0] : "
+                          f"{self.write_kind(code, block)[len('!fp8.scaled'):]}")
+        return self.name(name), self.write_kind(code, block[::-1], (self.part.columns, self.part.rows))
+
     def disassemble(self, value, kind, suffix):
         codes, inverse = self.name(f"c{suffix}"), self.name(f"i{suffix}")
         self.lines.append(f"  {codes}, {inverse} = fp8.disassemble {value} : {kind}")
@@ -289,25 +312,46 @@ class _Writer:
         sizes = self.part.rows, self.part.columns
         return tuple(1 if each is None else -(-size // each) for size, each in zip(sizes, block))
 
-    def quantize(self, weight, suffix, block, code, element, is_delayed=False, rule=(), shift=None, keeps_positive=False):
+    def measure(self, value, suffix, block, element, nan=""):
+        amax = self.name("amax" + suffix)
+        self.lines.append(f"  {amax} = fp8.amax {value} block = {write_block(block)}{nan} : tensor<{self.size(element)}>")
+        return amax
+
+    def quantize(self, weight, suffix, block, code, element, is_delayed=False, rule=(), shift=None):
         """The codes of a matrix with scales of its own, or of a state; with `shift` after moving each number to one of the
         two codes around it, by random bits from there on."""
         grid = self.find_grid(block)
-        source, kind = f"tensor<{self.size(element)}>", f"tensor<{grid[0]}x{grid[1]}xf32>"
-        names = {each: self.name(each + suffix) for each in ("amax", "scale", "factor", "q")}
+        kind = f"tensor<{grid[0]}x{grid[1]}xf32>"
+        scale, factor = (self.name(each + suffix) for each in ("scale", "factor"))
         nan, rule = casts.write_rule(rule)
-        self.lines.append(f"  {names['amax']} = fp8.amax {weight} block = {write_block(block)}{nan} : {source}")
+        amax = self.measure(weight, suffix, block, element, nan)
         if is_delayed:
             self.take("scale", kind), self.take("factor", kind), self.take("row", f"memref<{grid[0]}x{grid[1]}xf32>")
-            self.store(names["amax"], "row", grid, "f32")
+            self.store(amax, "row", grid, "f32")
         else:
-            self.lines.append(f"  {names['scale']}, {names['factor']} = fp8.compute_scale {names['amax']} "
+            self.lines.append(f"  {scale}, {factor} = fp8.compute_scale {amax} "
                               f"format = {code} scale_type = f32 {rule} : {kind}")
         if shift is not None:
-            weight = self.dither(weight, names["scale"], names["factor"], suffix, block, shift, keeps_positive)
-        self.lines.append(f"  {names['q']} = fp8.quantize {weight} scale({names['scale']}, {names['factor']} : {kind}, "
-                          f"{kind}) : {source} -> <{self.size(code)}, block = {write_block(block)}, scale = f32>")
-        return names["q"]
+            moved = self.quantize_moved(self.dither(weight, scale, suffix, block, shift), suffix, code)
+        else:
+            moved = None
+        # Nothing but the factors is taken of this where there are codes of what was moved.
+        return self.write_quantize(weight, scale, factor, suffix, block, code, element), moved
+
+    def quantize_moved(self, moved, suffix, code):
+        """The codes of what was moved, which is by 2^-120, and so has one scale."""
+        suffix = "_moved" + suffix
+        up, down = (self.name(each + suffix) for each in ("up", "down"))
+        self.lines += [f"  {name} = arith.constant dense<{number!r}> : {_ONE}" for name, number in (
+            (up, 1 / update_random.DOWN), (down, update_random.DOWN))]
+        return self.write_quantize(moved, up, down, suffix, (None, None), code, "f32")
+
+    def write_quantize(self, value, scale, factor, suffix, block, code, element):
+        grid, made = self.find_grid(block), self.name("q" + suffix)
+        kind = f"tensor<{grid[0]}x{grid[1]}xf32>"
+        self.lines.append(f"  {made} = fp8.quantize {value} scale({scale}, {factor} : {kind}, {kind}) : "
+                          f"tensor<{self.size(element)}> -> <{self.size(code)}, block = {write_block(block)}, scale = f32>")
+        return made
 
 
 def make_rule(codes, block, element):
@@ -343,7 +387,9 @@ def write(update):
     lines = [line for writer in writers for line in writer.lines]
     arguments = [argument for writer in writers for argument in writer.arguments]
     arguments += [(name, _ONE) for name in update.rule.factors]
-    text = (_MAPS + "module attributes {fp8.exact, fp8_gpu.disjoint} {\n"
+    # What is rounded stochastically need not be exact before.
+    exact = "" if "drawn" in update.rule.options else "fp8.exact, "
+    text = (_MAPS + f"module attributes {{{exact}fp8_gpu.disjoint}} {{\n"
             f"func.func @update({', '.join(f'%{name}: {kind}' for name, kind in arguments)}) {{\n"
             + "\n".join(lines) + "\n  return\n}\n}\n")
     return text, tuple(name for name, _ in arguments)

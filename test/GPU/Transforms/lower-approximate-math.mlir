@@ -20,6 +20,11 @@
 // CHECK-NEXT:  arith.divf
 // CHECK-NEXT:  math.sqrt
 
+// CHECK-LABEL: llvm.func @rough
+// CHECK:       %[[ROOT:.*]] = llvm.call_intrinsic "llvm.nvvm.sqrt.approx.ftz.f"(%{{.*}})
+// CHECK:       %[[INVERSE:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[ROOT]])
+// CHECK:       arith.mulf %{{.*}}, %[[INVERSE]]
+
 // EXACT-LABEL: llvm.func @approximate
 // EXACT:       math.exp
 // EXACT-NEXT:  arith.divf
@@ -52,6 +57,13 @@ gpu.module @kernels {
     %1 = arith.divf %0, %x : f32
     %2 = math.sqrt %1 : f32
     llvm.store %2, %p : f32, !llvm.ptr<1>
+    llvm.return
+  }
+  // Where an approximation will do.
+  llvm.func @rough(%x: f32, %p: !llvm.ptr<1>) attributes {fp8_gpu.math = #fp8_gpu.math<approximate>} {
+    %0 = math.sqrt %x fastmath<afn> : f32
+    %1 = arith.divf %x, %0 fastmath<afn> : f32
+    llvm.store %1, %p : f32, !llvm.ptr<1>
     llvm.return
   }
 }
