@@ -16,6 +16,7 @@
 #include "Fusion/FusionSpec.h"
 #include "SM100/SM100.h"
 #include "SM120/SM120.h"
+#include "SM80/SM80.h"
 #include "SM89/SM89.h"
 #include "SM90/SM90.h"
 #include "Transpose/TransposeGenerator.h"
@@ -42,6 +43,8 @@ void fp8::registerAllArchitectures() {
     registerSM100();
     registerSM89();
     registerSM120();
+    // Behind sm_89, which is what `portable` stands for.
+    registerSM80();
   });
 }
 

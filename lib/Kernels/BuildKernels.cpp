@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Blocks/ExpandCodes.h"
 #include "TargetLookup.h"
 #include "fp8/Kernels/KernelModule.h"
 #include "fp8/Kernels/KernelOpInterface.h"
@@ -99,6 +100,8 @@ BuildKernelsPass::build(KernelOpInterface op, const KernelSpec &spec,
       builder, op.getLoc(), spec, config, target.attribute, name, reason);
   if (failed(kernel))
     return op->emitOpError() << reason;
+  if (!hasCodes(target.attribute.getComputeCapability()))
+    expandConversions(*kernel);
   (*kernel)->setAttr(kConfigAttrName, config);
   if (LLVM::LLVMFuncOp equal = findEqual(*kernel, kernels)) {
     LDBG() << name << " is " << equal.getName();

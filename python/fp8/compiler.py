@@ -14,9 +14,9 @@ from fp8.remarks import make_remarks
 _FILE_ERROR = 6
 _line = threading.Lock()  # Who has it says progress on the terminal.
 # What a GPU of a compute capability runs.
-_TARGETS = {(8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a", (12, 0): "sm_120a", (12, 1): "sm_121a"}
+_TARGETS = {(8, 0): "sm_80", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a", (12, 0): "sm_120a", (12, 1): "sm_121a"}
 # What the driver of any other GPU assembles PTX of, from that compute capability on.
-_PORTABLE = ((8, 9), "sm_89")
+_PORTABLE = (((8, 9), "sm_89"), ((8, 0), "sm_80"))
 
 
 def get_target(capability):
@@ -24,8 +24,10 @@ def get_target(capability):
     which the driver assembles from PTX."""
     if capability in _TARGETS:
         return _TARGETS[capability], False
-    first, target = _PORTABLE
-    return (target, True) if capability is not None and capability >= first else ("cpu", False)
+    for first, target in _PORTABLE:
+        if capability is not None and capability >= first:
+            return target, True
+    return "cpu", False
 
 
 def _get_first_gpu():
@@ -137,7 +139,8 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
     - recipe: of fp8.recipes, or its text such as "mxfp8,mode=floor"; None computes what is
       written, in high precision. Attributes of the program and `recipe_file` go first.
       Products of attention are left to `attention_recipe`, of which `fp8_dpa` makes this recipe's;
-    - target: "cpu", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a", or "auto": what the first GPU is, else "cpu"; "portable" is
+    - target: "cpu", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a", or "auto":
+      what the first GPU is, else "cpu"; "portable" is
       sm_89 for any later GPU, and a list of these, or text with commas, one program for several GPUs;
     - cache: keep the program on disk and take it from there next time: True for
       `$XDG_CACHE_HOME/fp8/programs`, a path for another directory, False for none. Takes a

@@ -11,10 +11,12 @@ from fp8.errors import Error
 
 
 # What is known of the kernels of a target, and the class of speed of each recipe's products: of tensor cores that
-# multiply its codes, of tensor cores in bf16, or of simple kernels without them.
+# multiply its codes, of tensor cores in bf16, of those that multiply f16, which codes become in registers, or of simple
+# kernels without them.
 _PER_TENSOR = ("current", "delayed", "static", "rowwise")
 _SMALL_BLACKWELL = ("timed by nobody", {"codes": (*_PER_TENSOR, "block", "mxfp8", "nvfp4"), "bf16": ("none",), "loops": ()})
 _KNOWN = {
+    "sm_80": ("timed by nobody", {"f16": (*_PER_TENSOR, "block"), "bf16": ("mxfp8", "nvfp4", "none"), "loops": ()}),
     "sm_89": ("timed by nobody", {"codes": (*_PER_TENSOR, "block"), "bf16": ("mxfp8", "nvfp4", "none"), "loops": ()}),
     "sm_90a": ("measured", {"codes": (*_PER_TENSOR, "block"), "bf16": ("mxfp8", "nvfp4", "none"), "loops": ()}),
     "sm_100a": ("timed by nobody", {"codes": (*_PER_TENSOR, "block", "mxfp8", "nvfp4"), "bf16": ("none",), "loops": ()}),
@@ -33,9 +35,9 @@ def describe(capability):
     """What a GPU of that compute capability runs, and how fast it may be."""
     target, is_portable = get_target(capability)
     if target == "cpu":
-        return "nothing: kernels take compute capability 8.9 or later; target=\"cpu\" works"
+        return "nothing: kernels take compute capability 8.0 or later; target=\"cpu\" works"
     known, speeds = _KNOWN[target]
-    classes = {"codes": "products of codes", "bf16": "in bf16", "loops": "without tensor cores, slowly"}
+    classes = {"codes": "products of codes", "f16": "products of codes as f16", "bf16": "in bf16", "loops": "without tensor cores, slowly"}
     said = "; ".join(f"{classes[name]}: {', '.join(recipes)}" for name, recipes in speeds.items() if recipes)
     if is_portable:
         return f"portable: kernels of {target}, assembled by the driver, timed by nobody; {said}"

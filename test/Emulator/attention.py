@@ -10,6 +10,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 FP8_EMULATOR_SMS=1 %python %s sm_89 some
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 %python %s sm_89 ada
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=120 %python %s sm_120a ada
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=80 %python %s sm_80 some
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs %python %s cpu
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers

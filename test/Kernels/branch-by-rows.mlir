@@ -1,10 +1,10 @@
 // RUN: fp8-opt --fp8-branch-by-rows=chip=sm_90a %s 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 // RUN: fp8-opt --fp8-branch-by-rows=chip=sm_100a %s 2>&1 | FileCheck %s --check-prefix=BLACKWELL
-// RUN: not fp8-opt --fp8-branch-by-rows=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not fp8-opt --fp8-branch-by-rows=chip=sm_70 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 // RUN: fp8-opt --fp8-branch-by-rows=chip=sm_90a --fp8-set-target=chip=sm_90a --fp8-select-kernels --fp8-group-matmuls --fp8-dispatch-by-rows %s 2>/dev/null | FileCheck %s --check-prefix=CONFIGS
 
-// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
+// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'sm_70'
 // REMARK: remark: up to {{48|64}} rows are multiplied as '!fp8.scaled<?x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and '!fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>', each sum of 32 by its factors: in bf16 {{48|64}} are expected to take {{1[.][0-9]+}} times as long
 // REMARK: remark: from [[LEAST:[0-9]+]] rows on a pass makes bf16 of '!fp8.scaled<4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>': where kernels read the codes [[LEAST]] are expected to take {{1[.][0-9]+}} times as long
 // BLACKWELL-NOT: scf.if

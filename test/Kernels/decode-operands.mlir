@@ -1,8 +1,8 @@
 // RUN: fp8-opt --fp8-decode-operands=chip=sm_90a %s 2>&1 | FileCheck %s
 // RUN: fp8-opt --fp8-decode-operands=chip=sm_100a %s 2>&1 | FileCheck %s --check-prefix=BLACKWELL
-// RUN: not fp8-opt --fp8-decode-operands=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not fp8-opt --fp8-decode-operands=chip=sm_70 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 
-// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
+// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'sm_70'
 // CHECK: remark: multiplied in bf16, which the tensor core multiplies, and not as '!fp8.scaled<8192x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and
 // CHECK: remark: multiplied as '!fp8.scaled<64x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>' and '!fp8.scaled<96x128xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>', each sum of 32 by its factors: in bf16 it is expected to take {{[0-9.]+}} times as long
 

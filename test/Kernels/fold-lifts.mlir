@@ -1,8 +1,8 @@
 // RUN: fp8-opt --fp8-fold-lifts=chip=sm_90a %s 2>&1 | FileCheck %s
 // RUN: fp8-opt --fp8-fold-lifts=chip=sm_100a %s 2>&1 | FileCheck %s --check-prefix=BLACKWELL
-// RUN: not fp8-opt --fp8-fold-lifts=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not fp8-opt --fp8-fold-lifts=chip=sm_70 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 
-// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
+// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'sm_70'
 // BLACKWELL-COUNT-3: remark: weights are lifted in memory: no kernel reads them packed for each matmul of them
 // BLACKWELL-NOT: folded
 

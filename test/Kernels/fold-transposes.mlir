@@ -1,8 +1,8 @@
 // RUN: fp8-opt --fp8-fold-transposes=chip=sm_100a %s | FileCheck %s
 // RUN: fp8-opt --fp8-fold-transposes=chip=sm_90a %s | FileCheck %s --check-prefix=HOPPER
-// RUN: not fp8-opt --fp8-fold-transposes=chip=sm_80 %s 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not fp8-opt --fp8-fold-transposes=chip=sm_70 %s 2>&1 | FileCheck %s --check-prefix=CHIP
 
-// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
+// CHIP: error: expected chip to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'sm_70'
 
 !x = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<128x32xf8E4M3FN, block = [*, *], scale = f32>

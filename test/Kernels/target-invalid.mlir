@@ -15,7 +15,7 @@
 // RUN: not fp8-opt %t/other.mlir --fp8-select-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not fp8-opt %t/other.mlir --fp8-split-fusions 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not fp8-opt %t/other.mlir --fp8-build-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: expected 'fp8_gpu.target' to be of one of the chips sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got #fp8_gpu.target<chip = "sm_80",
+// OTHER: error: expected 'fp8_gpu.target' to be of one of the chips sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got #fp8_gpu.target<chip = "sm_70",
 
 // A program without kernels needs no target.
 
@@ -46,7 +46,7 @@ gpu.module @fp8_kernels {
 //--- other.mlir
 !a = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 module attributes {fp8_gpu.target = #fp8_gpu.target<
-    chip = "sm_80", compute_capability = 80, features = "+ptx80", multiprocessors = 108,
+    chip = "sm_70", compute_capability = 70, features = "+ptx80", multiprocessors = 108,
     shared_bytes = 166912, registers = 65536, mma_rate = 1024, l2_rate = 49, memory_rate = 34>} {
   func.func @matmul(%a: !a, %x: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
     %0 = fp8.matmul %a, %a accumulate = fast

@@ -25,7 +25,7 @@
 // MACHINE: error: expected a GPU as the target with machine, but got 'cpu'
 // PHASE: error: expected a phase (import, recipe, scaling, fusion, buffers, kernels, host), but got 'nowhere'
 // ORDER: error: expected phase 'fusion' or a later one to end with, but got 'recipe'
-// TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'abacus'
+// TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'abacus'
 // RECIPE: error: expected a recipe (current, rowwise, block, mxfp8, nvfp4, delayed, static, none), but got 'fancy'
 // BOOL: error: expected option 'require' to be true or false, but got 'perhaps'
 // MISSPELT: error: unknown option 'recipes'; did you mean 'recipe'?
@@ -34,7 +34,7 @@
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'tar'
 // TF32: error: expected a GPU as the target with tf32, but got 'cpu'
 // ACCUMULATE: error: expected accumulate to be f32 or tensor-core, but got 'f64'
-// SUMS: error: expected accumulation-of to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'abacus'
+// SUMS: error: expected accumulation-of to be one of sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'abacus'
 // SUMS-F32: error: expected accumulate to be tensor-core with accumulation-of, but got 'f32'
 // TF32-BOOL: error: expected option 'tf32' to be true or false, but got '19'
 // REPORT: error: expected a GPU as the target with fusion-report, but got 'cpu'

@@ -25,7 +25,7 @@ class Test(unittest.TestCase):
     def test_the_compilers(self):
         found = machines.get_machines()
         self.assertEqual(set(found), {"h200", "h100", "b200", "rtx4090", "l40s", "l4", "rtx5090",
-                                      "rtxpro6000", "dgxspark"})
+                                      "rtxpro6000", "dgxspark", "rtx3090", "a100"})
         for machine in found.values():
             self.assertEqual(set(machine.layers), {"none", "delayed", "current", "rowwise", "block"})
             for layer in machine.layers.values():

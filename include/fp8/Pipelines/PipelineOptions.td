@@ -33,14 +33,15 @@ def AttentionRecipe
                      "The same of attention's products, which recipe is not "
                      "for">;
 def Target : PipelineOption<"target", "target", "TARGET",
-                            "cpu (the default), sm_89, sm_90a, sm_100a, "
+                            "cpu (the default), sm_80, sm_89, sm_90a, sm_100a, "
                             "sm_120a or sm_121a; of a "
                             "program several with commas, or portable, sm_89's "
                             "kernels as PTX for later GPUs">;
 def Machine
     : PipelineOption<"machine", "machine", "MACHINE",
                      "Whose numbers kernels are chosen by: h200 (sm_90a's "
-                     "default), h100, b200 (sm_100a's), rtx4090 (sm_89's), "
+                     "default), h100, b200 (sm_100a's), rtx3090 "
+                     "(sm_80's), a100, rtx4090 (sm_89's), "
                      "l40s, l4, rtx5090 (sm_120a's), rtxpro6000 or dgxspark "
                      "(sm_121a's), the FILE of another machine, or device:NAME, as the driver calls a GPU">;
 def From : PipelineOption<"from", "from", "PHASE",
@@ -89,7 +90,7 @@ def Accumulation
 def AccumulationOf
     : PipelineOption<"accumulation-of", "accumulationOf", "TARGET",
                      "Which GPU's bits accumulate=tensor-core has: sm_90a (the "
-                     "default), sm_100a, sm_89, sm_120a or sm_121a"> {
+                     "default), sm_100a, sm_89, sm_120a, sm_121a or sm_80"> {
   let FormerKey = "sums-of";
 }
 def Invariant

@@ -31,7 +31,7 @@ Accumulator::Accumulator(const MatmulContext &kernel, const Tile &tile)
       cols(b, kernel.layout.colsPart, /*ofRows=*/false, kernel.lane,
            /*first=*/Value()),
       mma(b, kernel.getRowSpec().elementType, kernel.getColSpec().elementType,
-          getFactorType(b, kernel.spec)) {
+          getFactorType(b, kernel.spec), kernel.expandsCodes) {
   loaders.emplace_back(kernel, tile, /*ofRows=*/true, /*number=*/0);
   for (int64_t number = 0; number < (kernel.spec.isDual() ? 2 : 1); ++number)
     loaders.emplace_back(kernel, tile, /*ofRows=*/false, number);

@@ -16,6 +16,7 @@
 #include "../Attention/AttentionPowers.h"
 #include "../Attention/AttentionScores.h"
 #include "../Attention/AttentionSignature.h"
+#include "../Blocks/ExpandCodes.h"
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
 #include "AttentionGenerator.h"
@@ -280,7 +281,8 @@ mma::buildAttention(OpBuilder &builder, Location loc, const AttentionSpec &spec,
   AttentionTiles tiles(
       b, spec, {config.getTileQ(), config.getTileK(), bytesInL2}, params);
   AttentionContext kernel{getBlock(b, spec, params, tiles, config.getTileK()),
-                          config, *memory};
+                          config, *memory,
+                          !hasCodes(target.getComputeCapability())};
   AttentionWorker(kernel).build();
   LLVM::ReturnOp::create(b, ValueRange());
   return function;

@@ -31,6 +31,8 @@ struct AttentionMemory {
 struct AttentionContext : AttentionBlock {
   AttentionConfigAttr config;
   const AttentionMemory &memory;
+  /// Whether codes become f16 before they are multiplied.
+  bool expandsCodes;
 };
 
 } // namespace mlir::fp8::mma

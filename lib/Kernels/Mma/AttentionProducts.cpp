@@ -35,8 +35,10 @@ static Value getUpper(const AttentionContext &kernel) {
 AttentionProducts::AttentionProducts(const AttentionContext &kernel)
     : kernel(kernel), b(kernel.b), memory(kernel.memory),
       hasCodes(kernel.spec.getElementBytes() == 1),
-      qk(b, kernel.spec.q, kernel.spec.k, /*factors=*/Type()),
-      pv(b, kernel.spec.v, kernel.spec.v, /*factors=*/Type()),
+      qk(b, kernel.spec.q, kernel.spec.k, /*factors=*/Type(),
+         kernel.expandsCodes),
+      pv(b, kernel.spec.v, kernel.spec.v, /*factors=*/Type(),
+         kernel.expandsCodes),
       q(getLanes(memory.q,
                  b.add(b.add(b.mul(kernel.warp, 16), getInMatrix(kernel)),
                        b.mul(getOdd(kernel), 8)),

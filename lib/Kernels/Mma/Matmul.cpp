@@ -178,9 +178,7 @@ mma::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
   if (failed(layout))
     return failure();
   MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
-  buildBody(MatmulContext(
-      kernel.b, spec, config, *layout,
-      promotesSums(spec, hasWideSums(target.getComputeCapability())),
-      kernel.getParams(), kernel.shared));
+  buildBody(MatmulContext(kernel.b, spec, config, *layout, target,
+                          kernel.getParams(), kernel.shared));
   return kernel.function;
 }

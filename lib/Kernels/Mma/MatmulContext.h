@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_MMA_MATMULCONTEXT_H
 #define FP8_LIB_KERNELS_MMA_MATMULCONTEXT_H
 
+#include "../Blocks/ExpandCodes.h"
 #include "../Matmul/MatmulBlock.h"
 #include "MatmulLayout.h"
 
@@ -20,11 +21,14 @@ class MatmulContext : public MatmulBlock {
 public:
   /// At the start of the kernel.
   MatmulContext(KernelBuilder &b, const MatmulSpec &spec, GemmConfigAttr config,
-                const MatmulLayout &layout, bool promotes,
+                const MatmulLayout &layout, GPUTargetAttr target,
                 llvm::StringMap<Value> params, Value shared)
       : MatmulBlock(b, spec, config.getSwapAb(), /*clusterSize=*/1,
                     std::move(params), shared),
-        config(config), layout(layout), promotes(promotes) {}
+        config(config), layout(layout),
+        promotes(
+            promotesSums(spec, hasWideSums(target.getComputeCapability()))),
+        expandsCodes(!hasCodes(target.getComputeCapability())) {}
 
   /// The first row of the warp in a warpgroup's part of a tile.
   Value getWarpRow() const {
@@ -38,6 +42,8 @@ public:
   const MatmulLayout &layout;
   /// Whether each K block's sums are added to others in f32.
   bool promotes;
+  /// Whether codes become f16 before they are multiplied.
+  bool expandsCodes;
 };
 
 } // namespace mlir::fp8::mma

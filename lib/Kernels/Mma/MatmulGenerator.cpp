@@ -17,20 +17,21 @@ namespace {
 /// What matmuls by mma.sync have of their own. Each element of the result is
 /// summed by instructions of one warp, along all of its part of K: beside parts
 /// of K nothing of a config changes bits.
-template <bool Wide>
+template <ProductsOfCodes Products>
 struct MmaMatmuls {
   using Config = GemmConfigAttr;
   using Layout = MatmulLayout;
   // The wide sums are those of Blackwell's other instruction.
   static constexpr TensorCoreInstruction kInstruction =
-      Wide ? TensorCoreInstruction::TCGen05 : TensorCoreInstruction::MMA;
+      Products == ProductsOfCodes::Wide ? TensorCoreInstruction::TCGen05
+                                        : TensorCoreInstruction::MMA;
   static constexpr auto getCandidates = getMatmulCandidates;
   static constexpr auto getCost = getMatmulCost;
   static constexpr auto build = buildMatmul;
 
   static int64_t getParts(Config config) { return config.getSplitK(); }
   static bool promotes(const MatmulSpec &spec) {
-    return promotesSums(spec, Wide);
+    return promotesSums(spec, Products != ProductsOfCodes::Narrow);
   }
 
   static std::string describe(const MatmulSpec &, Config, GPUTargetAttr) {
@@ -46,10 +47,32 @@ struct MmaMatmuls {
     return selectCheapest();
   }
 };
+
+/// Products of codes that become f16, whose sums nobody has measured.
+class ExpandedMatmuls
+    : public MatmulGenerator<MmaMatmuls<ProductsOfCodes::Expanded>> {
+public:
+  std::optional<TensorCoreAccumulation>
+  getSums(const KernelSpec &spec,
+          KernelConfigAttrInterface config) const override {
+    if (cast<MatmulSpec>(spec).isScaled())
+      return std::nullopt;
+    return MatmulGenerator::getSums(spec, config);
+  }
+};
 } // namespace
 
-std::unique_ptr<KernelGenerator> mma::createMatmulGenerator(bool hasWideSums) {
-  if (hasWideSums)
-    return std::make_unique<MatmulGenerator<MmaMatmuls<true>>>();
-  return std::make_unique<MatmulGenerator<MmaMatmuls<false>>>();
+std::unique_ptr<KernelGenerator>
+mma::createMatmulGenerator(ProductsOfCodes products) {
+  switch (products) {
+  case ProductsOfCodes::Narrow:
+    return std::make_unique<
+        MatmulGenerator<MmaMatmuls<ProductsOfCodes::Narrow>>>();
+  case ProductsOfCodes::Wide:
+    return std::make_unique<
+        MatmulGenerator<MmaMatmuls<ProductsOfCodes::Wide>>>();
+  case ProductsOfCodes::Expanded:
+    return std::make_unique<ExpandedMatmuls>();
+  }
+  llvm_unreachable("no products of codes");
 }

@@ -14,9 +14,13 @@
 
 namespace mlir::fp8::mma {
 
-/// What selects and builds matmul kernels by mma.sync, which adds up products
-/// of 8-bit types as Ada does, or as Blackwell.
-std::unique_ptr<KernelGenerator> createMatmulGenerator(bool hasWideSums);
+/// How products of 8-bit types are added up: as Ada does, as Blackwell does, or
+/// as f16, which they become.
+enum class ProductsOfCodes { Narrow, Wide, Expanded };
+
+/// What selects and builds matmul kernels by mma.sync.
+std::unique_ptr<KernelGenerator>
+createMatmulGenerator(ProductsOfCodes products);
 
 /// The configs worth trying, the usual one first.
 SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,

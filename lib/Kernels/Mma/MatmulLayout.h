@@ -15,10 +15,10 @@
 
 namespace mlir::fp8::mma {
 
-/// Whether sums of 8-bit types keep 25 bits, and not 13: nothing is gained by
-/// adding them up in f32.
+/// Whether sums of 8-bit types keep 25 bits, or are those of f16, and do not
+/// have 13: nothing is gained by adding them up in f32.
 constexpr bool hasWideSums(int64_t computeCapability) {
-  return computeCapability >= 120;
+  return computeCapability >= 120 || computeCapability < 89;
 }
 
 /// Whether tensor cores multiply factors of a byte.

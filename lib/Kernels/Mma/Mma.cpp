@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Mma.h"
+#include "../Blocks/ExpandCodes.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -82,8 +83,29 @@ void Mma::multiplyOne(const Words &rows, Value low, Value high,
     sum = LLVM::ExtractValueOp::create(b, results, static_cast<int64_t>(i));
 }
 
+// A lane has four neighbours along K of each row and column, of which the first
+// two and the others take the places of both halves of 16: the order of K is
+// another one, the same for both.
+void Mma::multiplyExpanded(const Words &rows, Value low, Value high,
+                           MutableArrayRef<Value> sums) {
+  Type f16 = b.getF16Type();
+  Mma halves(b, f16, f16, /*factors=*/Type(), /*expands=*/false);
+  for (auto [i, column] : llvm::enumerate(std::array{low, high})) {
+    std::array<Value, 2> first = expandCodes(b, rows[2 * i], typeA);
+    std::array<Value, 2> second = expandCodes(b, rows[2 * i + 1], typeA);
+    std::array<Value, 2> ofColumn = expandCodes(b, column, typeB);
+    halves.multiplyOne({first[0], second[0], first[1], second[1]}, ofColumn[0],
+                       ofColumn[1], ScaleWords(), /*half=*/0, sums);
+  }
+}
+
 void Mma::multiply(const Words &rows, const Words &cols,
                    const ScaleWords &scales, MutableArrayRef<Value> sums) {
+  if (expands) {
+    multiplyExpanded(rows, cols[0], cols[1], sums.take_front(4));
+    multiplyExpanded(rows, cols[2], cols[3], sums.take_back(4));
+    return;
+  }
   multiplyOne(rows, cols[0], cols[1], scales, 0, sums.take_front(4));
   multiplyOne(rows, cols[2], cols[3], scales, 1, sums.take_back(4));
 }

@@ -28,9 +28,11 @@ struct ScaleWords {
 /// mma.sync.m16n8: 16 rows by 8 columns, over 32 bytes of K.
 class Mma {
 public:
-  /// `factors` is the type of factors that it multiplies; null for none.
-  Mma(KernelBuilder &b, Type typeA, Type typeB, Type factors)
-      : b(b), typeA(typeA), typeB(typeB), factors(factors) {}
+  /// `factors` is the type of factors that it multiplies, null for none;
+  /// `expands` if codes become f16, which are multiplied.
+  Mma(KernelBuilder &b, Type typeA, Type typeB, Type factors, bool expands)
+      : b(b), typeA(typeA), typeB(typeB), factors(factors),
+        expands(expands && typeA.getIntOrFloatBitWidth() == 8) {}
 
   /// Whether the instruction multiplies elements of this type, with factors or
   /// without.
@@ -48,8 +50,13 @@ private:
                    const ScaleWords &scales, int64_t half,
                    MutableArrayRef<Value> sums);
 
+  /// The same of 8 columns, with codes as f16.
+  void multiplyExpanded(const Words &rows, Value low, Value high,
+                        MutableArrayRef<Value> sums);
+
   KernelBuilder &b;
   Type typeA, typeB, factors;
+  bool expands;
 };
 
 /// Four matrices of 8 rows of 16 bytes, whose addresses lanes bring (ldmatrix).

@@ -21,8 +21,9 @@ namespace mlir::fp8::mma {
 /// chips apart is in their machines.
 class MmaArchitecture : public Architecture {
 public:
-  MmaArchitecture(StringRef chip, bool hasWideSums) : Architecture(chip) {
-    addGenerator(MatmulSpec::kKind, createMatmulGenerator(hasWideSums));
+  MmaArchitecture(StringRef chip, ProductsOfCodes products)
+      : Architecture(chip) {
+    addGenerator(MatmulSpec::kKind, createMatmulGenerator(products));
     addGenerator(AttentionSpec::kKind, createAttentionGenerator());
     addPortableGenerators(*this);
   }

@@ -14,6 +14,6 @@ using namespace mlir::fp8;
 
 void fp8::registerSM120() {
   for (StringRef chip : {"sm_120a", "sm_121a"})
-    registerArchitecture(
-        std::make_unique<mma::MmaArchitecture>(chip, /*hasWideSums=*/true));
+    registerArchitecture(std::make_unique<mma::MmaArchitecture>(
+        chip, mma::ProductsOfCodes::Wide));
 }

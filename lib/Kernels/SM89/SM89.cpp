@@ -15,7 +15,7 @@ using namespace mlir::fp8;
 namespace {
 class SM89 : public mma::MmaArchitecture {
 public:
-  SM89() : MmaArchitecture("sm_89", /*hasWideSums=*/false) {}
+  SM89() : MmaArchitecture("sm_89", mma::ProductsOfCodes::Narrow) {}
 
   /// It has no features that later chips lack.
   bool isPortable() const override { return true; }

@@ -58,7 +58,7 @@ static void check_options(void) {
       {"", ""},
       {"nothing", "1"},
       {"target", ""},
-      {"target", "sm_80"},
+      {"target", "sm_70"},
       {"target", "\xff"},
       {"recipe", "nothing"},
       {"recipe", "current,"},

@@ -137,7 +137,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benchmarks")
     parser.add_argument("tools")
-    parser.add_argument("--target", default="sm_90a", choices=["sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"])
+    parser.add_argument("--target", default="sm_90a", choices=["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"])
     parser.add_argument("--kinds", default=".")
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
     parser.add_argument("--every", type=int, default=1)
@@ -150,7 +150,7 @@ def main():
         from matmul.kinds import KINDS
     elif args.target == "sm_100a":
         from matmul.blackwell import KINDS
-    elif args.target == "sm_89":
+    elif args.target in ("sm_80", "sm_89"):
         from matmul.ada import KINDS
     else:
         from matmul.small_blackwell import KINDS

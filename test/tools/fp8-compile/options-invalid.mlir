@@ -10,7 +10,7 @@
 // RUN: not fp8-compile %s --cpu=abacus -o %t.so 2>&1 | FileCheck %s --check-prefix=PROCESSOR
 // RUN: not fp8-compile %s --opt-level=4 -o %t.so 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: not fp8-compile %s --target=abacus -o %t.so 2>&1 | FileCheck %s --check-prefix=TARGET
-// RUN: not fp8-compile %s --target=sm_80 -o %t.so 2>&1 | FileCheck %s --check-prefix=ARCH
+// RUN: not fp8-compile %s --target=sm_70 -o %t.so 2>&1 | FileCheck %s --check-prefix=ARCH
 // RUN: not fp8-compile %s --recipe=fancy -o %t.so 2>&1 | FileCheck %s --check-prefix=RECIPE
 // RUN: not fp8-compile %s --target=sm_90a --kernel-format=fatbin -o %t.so 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: not fp8-compile %s --compile-to=import -o %t.so 2>&1 | FileCheck %s --check-prefix=USE
@@ -30,15 +30,15 @@
 // STDOUT: {{^}}fp8-compile: error: expected -o FILE with --emit=so, but got the standard output
 // MISSPELT: {{^}}fp8-compile: error: unknown option '--emits=so'; did you mean '--emit=so'?
 // EMIT: {{^}}fp8-compile: error: expected so, obj, llvm, ptx, cubin or mlir after '--emit=', but got 'asm'
-// CPU: {{^}}fp8-compile: error: expected --target=sm_90a or sm_100a or sm_89 or sm_120a or sm_121a with --emit=ptx or cubin
+// CPU: {{^}}fp8-compile: error: expected --target=sm_90a or sm_100a or sm_89 or sm_120a or sm_121a or sm_80 with --emit=ptx or cubin
 // NAME: {{^}}fp8-compile: error: expected an identifier of C after '--name=', but got 'a/b'
 // KEYWORD: {{^}}fp8-compile: error: expected an identifier of C after '--name=', but got 'int'
 // TABLE: error: tuning table '{{.*}}.absent.json': No such file or directory
 // DIRECTORY: error: tuning table '{{.*}}fp8-compile': Is a directory
 // PROCESSOR: {{^}}fp8-compile: error: expected native or a processor that LLVM knows, such as x86-64-v3, but got 'abacus'
 // LEVEL: {{^}}fp8-compile: error: expected option 'opt-level' to be 0, 1, 2 or 3, but got '4'
-// TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'abacus'
-// ARCH: error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, but got 'sm_80'
+// TARGET: error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'abacus'
+// ARCH: error: expected target to be one of cpu, sm_90a, sm_100a, sm_89, sm_120a, sm_121a, sm_80, but got 'sm_70'
 // RECIPE: error: expected a recipe ({{.*}}), but got 'fancy'
 // FORMAT: error: expected kernel-format to be auto, cubin or ptx, but got 'fatbin'
 // USE: {{^}}fp8-compile: error: expected --emit=mlir with '--compile-to=import'
