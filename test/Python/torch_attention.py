@@ -63,6 +63,24 @@ class Attention(unittest.TestCase):
         expected = F.scaled_dot_product_attention(q.float(), k.float(), k.float(), attn_mask=key <= own + 10)
         self.assertLess((found.float() - expected).norm() / expected.norm(), 5e-3)
 
+    def test_alibi_is_a_mask_of_keys(self):
+        """A bias of slope * (key - query) is one of slope * key: each query's scores differ by the same, both ways."""
+        heads, positions, slopes = 4, 80, 2.0 ** -torch.arange(1, 5)
+        numbers = torch.arange(positions)
+        far = (numbers - numbers[:, None]) * slopes[:, None, None]
+        whole = far.masked_fill(numbers > numbers[:, None], -math.inf)[None]
+        of_keys = (slopes[:, None, None] * (numbers - positions + 1))[None]
+        for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 5e-3)):
+            q, k, v = (make(2, positions, heads, 32, seed, dtype).requires_grad_() for seed in range(3))
+            found = fp8.torch.scaled_dot_product_attention(q, k, v, of_keys, is_causal=True)
+            wide = [x.detach().float().requires_grad_() for x in (q, k, v)]
+            expected = F.scaled_dot_product_attention(*wide, attn_mask=whole)
+            pairs = [(found, expected), *zip(torch.autograd.grad(found.float().square().sum(), (q, k, v)),
+                                             torch.autograd.grad(expected.square().sum(), wide))]
+            for name, (x, y) in zip(("result", "dq", "dk", "dv"), pairs):
+                with self.subTest(name, dtype=dtype):
+                    self.assertLess(((x.float() - y).norm() / y.norm()).item(), tolerance)
+
     def test_queries_that_see_no_key(self):
         q, k = make(1, 6, 1, 16, 1), make(1, 2, 1, 16, 2)
         found = fp8.torch.scaled_dot_product_attention(q, k, k, is_causal=True, bottom_right=True)

@@ -55,6 +55,18 @@ class Models(unittest.TestCase):
         self.assertTrue(found.isfinite().all(), name)
         self.assertLessEqual((found - expected).norm().item(), tolerance * expected.norm().item() + 1e-5, name)
 
+    def test_layers_that_stay(self):
+        model = make("Llama", num_hidden_layers=3)
+        tokens = draw(2, 12)
+        for count, formats in (0, {"e4m3"}), (1, {"e4m3", "f32"}), (2, {"f32"}):
+            settings = fp8.torch.register_attention(recipe=fp8.DelayedScaling(fp8_dpa=True), first_last_bf16=count)
+            y = copy_with(model, "fp8")(tokens)[0]
+            self.assertEqual({text.rsplit(" in ")[1] for text in settings.taken}, formats)
+            self.assertEqual(settings.reasons, ())
+        self.check(y, copy_with(model, "sdpa")(tokens)[0], 1e-4)
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected first_last_bf16 to be 0 or more, but got -1"):
+            fp8.torch.register_attention(first_last_bf16=-1)
+
     def test_llama(self):
         model = make("Llama")
         for other in ("sdpa", "eager"):

@@ -32,7 +32,13 @@ class Attention:
         self.format, self.accumulate, self._reasons, self._taken = format, accumulate, {}, {}
         self.invariant = bool(invariant)
         self.number = next(_numbers)
+        self.ends = None
         _settings[self.number] = self
+
+    def keep_ends(self, count):
+        """So many layers at either end of a model, of which `ends` has the Attention, are computed in what they are of."""
+        self.ends = count, Attention()
+        self.ends[1]._reasons, self.ends[1]._taken = self._reasons, self._taken
 
     @property
     def reasons(self):

@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from fp8.errors import UnsupportedError
+from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import attention_calls, key_ranges
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.cached_attention import attend_to_cache
@@ -85,6 +85,13 @@ def _attend_invariantly(settings, query, key, value, mask, dropout, scale, causa
     return attend_to_cache(query, key, value, lengths, **options)
 
 
+def _is_at_end(count, module):
+    """Whether a layer's attention is of so many layers at either end of its model."""
+    number, config = getattr(module, "layer_idx", None), getattr(module, "config", None)
+    layers = getattr(config, "num_hidden_layers", None)
+    return number is not None and layers is not None and not count <= number < layers - count
+
+
 def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, softcap=None,
              s_aux=None, position_bias=None, **others):
     """What transformers calls: the result as batches x positions x heads x columns, and None."""
@@ -100,6 +107,8 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
                                 softcap)
         return y.transpose(1, 2).contiguous(), None
     layer = getattr(key, "_fp8_layer", None)
+    if layer is None and settings.ends and _is_at_end(settings.ends[0], module):
+        settings = settings.ends[1]
     if layer is not None:
         y = None
         if position_bias is None:
@@ -188,14 +197,16 @@ def _make_mask(settings, *arguments, **options):
     return mask
 
 
-def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None, invariant=False):
+def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None, invariant=False, first_last_bf16=0):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
     `reasons` say which calls are PyTorch's instead: on a GPU what has no kernel.
 
     - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
     - recipe: in place of a format; with `fp8_dpa` it is E4M3;
     - invariant: a query's bits depend on the keys that it sees alone, not on padding, the batch, and how many queries there
-      are. What has no such kernel is an UnsupportedError.
+      are; what has no such kernel is an UnsupportedError;
+    - first_last_bf16: in how many layers at either end of a model it is computed in what it is of, but for those whose
+      keys and values a cache of make_cache has.
 
     Models have the results that they have with "sdpa", whose masks they make. Raises UnsupportedError without
     transformers.
@@ -207,6 +218,10 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None,
         raise UnsupportedError("expected transformers with AttentionInterface and AttentionMaskInterface, as "
                                "versions since 4.53 have them") from error
     settings = attention_calls.Attention(format or attention_calls.find_format(recipe), accumulate, invariant)
+    if first_last_bf16 < 0:
+        raise ArgumentError(f"expected first_last_bf16 to be 0 or more, but got {first_last_bf16}")
+    if first_last_bf16 and settings.format is not None:
+        settings.keep_ends(first_last_bf16)
     AttentionInterface.register(name, functools.partial(_compute, settings))
     AttentionMaskInterface.register(name, functools.partial(_make_mask, settings))
     return settings
