@@ -235,10 +235,19 @@ BackwardState BackwardConsumer::next(BackwardState state) {
   SmallVector<Value> dropped = drawDropped(after.step);
   if (dropout)
     NVVM::WgmmaFenceAlignedOp::create(b);
-  Value scores = multiplyScores(stage);
+  // With 64 columns a tile has 128 queries, and no registers for their scores
+  // beside what the sums are made of.
+  bool isLate = tileQ == 128;
+  Value scores;
+  if (!isLate)
+    scores = multiplyScores(stage);
   SmallVector<Value> sums = getRegisters(b, dv);
   llvm::append_range(sums, getRegisters(b, dk));
-  sums = waitForAccumulators(b, /*pending=*/1, sums);
+  sums = waitForAccumulators(b, /*pending=*/isLate ? 0 : 1, sums);
+  if (isLate) {
+    NVVM::WgmmaFenceAlignedOp::create(b);
+    scores = multiplyScores(stage);
+  }
   after.dv.assign(sums.begin(), sums.begin() + state.dv.size());
   after.dk.assign(sums.begin() + state.dv.size(), sums.end());
   release(state);
