@@ -1,8 +1,11 @@
 # REQUIRES: pytorch, python-pytorch, python-transformers
 # RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %import_python %s Zoo.test_kernels_of_a_gpu
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=121 %import_python %s Zoo.test_kernels_of_a_gpu
 """Models of transformers and timm (benchmarks/zoo_models.py), tiny: steps of training by layers and
 by the backend, beside bf16, and some with the kernels of a GPU."""
 
+import os
 import sys
 import unittest
 import warnings
@@ -20,8 +23,9 @@ import zoo_models  # noqa: E402
 # Those whose graphs are compiled, too: of every kind, and none that takes long.
 COMPILED = ("llama", "gemma2", "qwen3", "phi3", "gpt_neox", "opt", "mixtral", "gpt_oss", "gpt2",
             "bert", "roberta", "vit", "resnet", "wav2vec2", "t5", "whisper", "timm_eva02")
-# With the kernels of sm_90a: decoder, Conv1D, experts, vision.
+# With the kernels of a GPU, an H200's if nothing is said: decoder, Conv1D, experts, vision.
 ON_GPU = "llama", "gpt2", "mixtral", "vit"
+TARGET = {"89": "sm_89", "121": "sm_121a"}.get(os.environ.get("FP8_EMULATOR_ARCH"), "sm_90a")
 # A loss of four pairs, whose differences are multiplied with 14: as far as other roundings get.
 TOLERANCES = {"clip": 8}
 
@@ -94,7 +98,7 @@ class Zoo(unittest.TestCase):
     def test_kernels_of_a_gpu(self):
         for name in ON_GPU:
             with self.subTest(name):
-                losses, norm = train(name, self.make_layers("sm_90a"))
+                losses, norm = train(name, self.make_layers(TARGET))
                 others, other = train(name, self.make_layers())
                 for loss, expected in zip(losses, others):
                     self.assertLess(abs(loss / expected - 1), 5e-3)
