@@ -82,7 +82,7 @@ CALLS = {
         ("unknown option 'nothing'", lambda: compile(EMPTY, nothing=1)),
         ("unknown option", lambda: compile(EMPTY, **{LONG: 1})),
         ("expected target", lambda: compile(EMPTY, target="")),
-        ("expected target", lambda: compile(EMPTY, target="sm_80")),
+        ("expected target", lambda: compile(EMPTY, target="sm_70")),
         ("", lambda: compile(EMPTY, target=5)),
         ("null", lambda: compile(EMPTY, target="cpu\0")),
         ("", lambda: compile(EMPTY, target=None)),

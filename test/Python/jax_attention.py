@@ -57,6 +57,20 @@ class Attention(unittest.TestCase):
                     self.compare(run(attend, tensors, **options),
                                  run(jax.nn.dot_product_attention, tensors, **options), limit)
 
+    def test_gradient_of_jax(self):
+        """Its products are of f32 and bf16, with an algorithm that reads both as bf16."""
+        def get_loss(*tensors):
+            return jnp.sum(jnp.square(jax.nn.dot_product_attention(*tensors, is_causal=True).astype(jnp.float32)))
+        differentiate, tensors = jax.grad(get_loss, (0, 1, 2)), make(dtype=jnp.bfloat16, heads_of_k=2)
+        compiled = fp8.jax.compile(differentiate, target="cpu", cache=False)
+        self.compare(compiled(*tensors), differentiate(*tensors), 0.01)
+
+    def test_products_of_two_types(self):
+        def multiply(x, y):
+            return jax.lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=jnp.float32)
+        x, y = make()[0][0, :, 0], make(dtype=jnp.bfloat16)[1][0, :, 0].T
+        self.compare([fp8.jax.compile(multiply, target="cpu", cache=False)(x, y)], [multiply(x, y)], 1e-6)
+
     def test_transformations(self):
         tensors = make()
         expected = run(attend, tensors, is_causal=True)

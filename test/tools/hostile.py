@@ -106,7 +106,7 @@ CALLS = [
     ["fp8-compile", GOOD, "-o"],
     ["fp8-compile", GOOD, "-o", ""],
     ["fp8-compile", GOOD, "-o", HERE / "out.so", "--nothing"],
-    ["fp8-compile", GOOD, "-o", HERE / "out.so", "--target=sm_80"],
+    ["fp8-compile", GOOD, "-o", HERE / "out.so", "--target=sm_70"],
     ["fp8-compile", GOOD, "-o", HERE / "out.so", "--target="],
     ["fp8-compile", GOOD, "-o", HERE / "out.so", "--recipe=nothing"],
     ["fp8-compile", GOOD, "-o", HERE / "out.so", "--recipe=\udcff"],

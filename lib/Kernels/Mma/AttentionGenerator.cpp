@@ -92,8 +92,9 @@ double MmaAttention::getCost(const AttentionSpec &spec, Config config,
                              GPUTargetAttr) {
   bool isSmall = !ShapedType::isDynamic(spec.queries) && spec.queries <= 64;
   bool isUsual = config.getTileQ() == (isSmall ? 64 : 128);
-  bool isCrowded =
-      spec.mask || spec.cap || spec.dropThreshold || spec.headDimOfV > 128;
+  // What all invariant operations have room for is their tile.
+  bool isCrowded = spec.invariant || spec.mask || spec.cap ||
+                   spec.dropThreshold || spec.headDimOfV > 128;
   double missing = std::abs(double(isCrowded ? 32 : 64) - config.getTileK());
   return (isUsual ? 0 : 1) + missing / 64 + 0.01 / config.getStages();
 }

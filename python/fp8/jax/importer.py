@@ -89,7 +89,7 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
     with ir.Context() as context:
         try:
             module = ir.Module.parse(text)
-            _drop_algorithms(module)
+            _write_algorithms(ir, module)
             passmanager.PassManager.parse(PIPELINE).run(module.operation)
         except ir.MLIRError as error:
             raise imports.UnsupportedProgram(_describe(text, error)) from error
@@ -108,18 +108,36 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info))
 
 
-def _drop_algorithms(module):
-    """Drops the algorithm of products where it says what their types do, as that of JAX's attention:
-    IREE's conversion takes none."""
-    for operation in imports.walk(module.operation):
-        if operation.name != "stablehlo.dot_general" or "algorithm" not in operation.attributes:
+def _write_algorithms(ir, module):
+    """Writes the algorithm of products, which IREE's conversion does not take, as types of their operands: those of
+    gradients of JAX's attention are one of f32 and one of bf16, of which both are read as bf16. Without one the
+    narrower operand becomes what the other is of."""
+    for operation in list(imports.walk(module.operation)):
+        if operation.name != "stablehlo.dot_general":
             continue
-        types = [value.type.element_type for value in (*operation.operands, *operation.results)]
-        said = re.search(r"lhs_precision_type = (\w+), rhs_precision_type = (\w+), accumulation_type = (\w+), "
-                         r"lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1,",
-                         str(operation.attributes["algorithm"]))
-        if said and list(said.groups()) == [str(kind) for kind in types]:
+        *kinds, result = [value.type.element_type for value in (*operation.operands, *operation.results)]
+        algorithm = operation.attributes["algorithm"] if "algorithm" in operation.attributes else None
+        if algorithm is not None:
+            said = re.search(r"lhs_precision_type = (\w+), rhs_precision_type = (\w+), accumulation_type = (\w+), "
+                             r"lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1,",
+                             str(algorithm))
+            if not said or said[3] != str(result) or not {said[1], said[2]} <= {"f64", "f32", "f16", "bf16"}:
+                continue
+            kinds = [ir.Type.parse(said[1]), ir.Type.parse(said[2])]
             del operation.attributes["algorithm"]
+        elif kinds[0] != kinds[1] and all(isinstance(kind, ir.FloatType) for kind in kinds):
+            kinds = [max(kinds, key=lambda kind: kind.width)] * 2
+        for number, kind in enumerate(kinds):
+            _convert_operand(ir, operation, number, kind)
+
+
+def _convert_operand(ir, operation, number, kind):
+    value = operation.operands[number]
+    if value.type.element_type == kind:
+        return
+    with operation.location, ir.InsertionPoint(operation):
+        made = ir.Operation.create("stablehlo.convert", [ir.RankedTensorType.get(value.type.shape, kind)], [value])
+    operation.operands[number] = made.result
 
 
 def _describe(text, error):
