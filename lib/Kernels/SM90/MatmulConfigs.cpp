@@ -264,6 +264,9 @@ bool MatmulConfigs::canLiftInRegisters() const {
 
 void MatmulConfigs::addStaged(TileConfig config,
                               SmallVectorImpl<TileConfig> &configs) const {
+  // ptxas spills a few registers of these.
+  if (spec.isMicroscaled() && config.getBlockParts() == 2 && config.splitK > 1)
+    return;
   // Nobody has measured two warpgroups that lift beside three that multiply.
   size_t count = !spec.b.isLifted()      ? 1
                  : config.consumers == 3 ? 2

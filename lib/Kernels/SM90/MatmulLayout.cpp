@@ -157,6 +157,10 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
   // the products of both.
   if (spec.b.isLifted() && config.getLifters() == 0) {
     accumulators += 2 * kFragmentWords * config.getSubtiles();
+    // What takes codes apart, and addresses of a transposed store: ptxas
+    // serializes products where there is no room for these.
+    if (config.getSwapAb() && config.getStore() != GemmStore::Direct)
+      accumulators += 20;
     if (spec.accumulate == Accumulate::Promote)
       accumulators += subtile * (2 * config.getSubtiles() - 1);
   }
