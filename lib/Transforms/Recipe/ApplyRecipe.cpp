@@ -419,7 +419,10 @@ ApplyRecipePass::decide(Operation *op, const GemmRoles &roles,
 
 LogicalResult ApplyRecipePass::checkRequired(Operation *op,
                                              const RecipeDecision &decision) {
-  bool asked = !decision.recipe || decision.recipe.isHighPrecision() ||
+  auto isOther = [](RecipeAttrInterface recipe) {
+    return !recipe || recipe.isHighPrecision();
+  };
+  bool asked = (isOther(decision.recipe) && isOther(decision.recipeOfV)) ||
                keptLayers.contains(op);
   if (!require || asked)
     return success();
@@ -433,9 +436,11 @@ LogicalResult ApplyRecipePass::checkInvariant(Operation *op,
   // What is summed over all rows depends on them anyway.
   if (decision.isGiven || decision.role == GemmRole::Wgrad || !isInvariant(op))
     return success();
-  for (OperandKind kind : {decision.aKind, decision.bKind}) {
-    std::string reason =
-        describeOtherRows(decision.recipe, decision.role, kind);
+  RecipeAttrInterface ofB =
+      decision.recipeOfV ? decision.recipeOfV : decision.recipe;
+  for (const auto &[recipe, kind] : {std::pair{decision.recipe, decision.aKind},
+                                     std::pair{ofB, decision.bKind}}) {
+    std::string reason = describeOtherRows(recipe, decision.role, kind);
     if (!reason.empty())
       return op->emitError("expected '")
              << getGemmName(op) << "' to have " << reason;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProducts.h"
+#include "ComputedWeights.h"
 #include "fp8/Transforms/CanonicalGemm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,9 +21,10 @@ using namespace mlir::fp8;
 namespace {
 /// What follows from an exponential of scores.
 struct Follower {
+  Operation *exponential;
   /// Where its value has each dimension of the exponential, -1 for nowhere.
   SmallVector<int64_t> dims;
-  /// Whether nothing has been added: shares, times or by something.
+  /// Whether it is shares, at most times or by something.
   bool isShare;
 };
 
@@ -41,8 +43,8 @@ struct Use {
 /// What becomes of the scores that one product computes.
 class Scores {
 public:
-  Scores(linalg::LinalgOp product, const GemmRoles &roles)
-      : product(product), roles(roles) {}
+  Scores(linalg::LinalgOp product, ComputedWeights &weights)
+      : product(product), weights(weights) {}
 
   /// Whether they are attention's; `uses` are its other products then.
   bool find();
@@ -52,35 +54,26 @@ public:
 
 private:
   bool findExponentials();
+  void findKeys();
   void findOthers(Use &use) const;
   void follow(Operation *op);
   void followLinalg(linalg::LinalgOp op);
   void followReshape(Operation *op, Value source,
                      ArrayRef<ReassociationIndices> groups, bool isCollapse);
-  /// Takes `result` for one that follows from `source`.
-  void add(Value result, SmallVector<int64_t> dims, bool isShare) {
-    values.try_emplace(result, Follower{std::move(dims), isShare});
-  }
 
   linalg::LinalgOp product;
-  const GemmRoles &roles;
+  ComputedWeights &weights;
   llvm::SmallSetVector<Operation *, 2> exponentials;
   llvm::DenseMap<Value, Follower> values;
   SmallVector<Use> uses;
-  /// The dimension of keys of the exponential, once it has been summed.
-  std::optional<int64_t> keys;
+  /// The dimension of keys of each exponential, -1 for one nobody knows of.
+  llvm::DenseMap<Operation *, int64_t> keys;
 };
 } // namespace
 
 static bool isProduct(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   return linalgOp && isContraction(linalgOp);
-}
-
-static bool multipliesWeight(linalg::LinalgOp op, const GemmRoles &roles) {
-  return llvm::any_of(op.getDpsInputs(), [&](Value operand) {
-    return roles.isMarkedWeight(operand);
-  });
 }
 
 /// Whether `op` computes numbers of tensors one by one, or moves them.
@@ -93,8 +86,10 @@ static bool isFollowed(Operation *op) {
 }
 
 static bool isExponential(Operation *op) {
+  if (!isa<RankedTensorType>(op->getResult(0).getType()))
+    return false;
   if (isa<math::ExpOp, math::Exp2Op, linalg::SoftmaxOp>(op))
-    return isa<TensorType>(op->getResult(0).getType());
+    return true;
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   return linalgOp && linalgOp.getNumReductionLoops() == 0 &&
          llvm::any_of(*linalgOp.getBlock(),
@@ -110,17 +105,40 @@ static Value skipCasts(Value value) {
   return value;
 }
 
-/// Whether a body adds something to what depends on `seeds`.
-static bool addsTo(Block &body, llvm::SmallPtrSet<Value, 8> seeds) {
-  for (Operation &op : body) {
-    if (!llvm::any_of(op.getOperands(),
-                      [&](Value value) { return seeds.contains(value); }))
+/// Whether what `op` computes of shares is shares still: times or by something,
+/// chosen or cast.
+static bool keepsShares(Operation *op, function_ref<bool(Value)> isShare) {
+  if (isa<arith::DivFOp>(op))
+    return !isShare(op->getOperand(1));
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return !isShare(select.getCondition());
+  return isa<arith::MulFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(op);
+}
+
+namespace {
+enum class Dependence { None, Share, Other };
+} // namespace
+
+/// What a result of a body is, if `shares` are shares.
+static Dependence follow(Block &body, llvm::SmallPtrSet<Value, 8> shares,
+                         unsigned result) {
+  llvm::SmallPtrSet<Value, 8> others;
+  for (Operation &op : body.without_terminator()) {
+    auto isIn = [&](const llvm::SmallPtrSet<Value, 8> &set) {
+      return llvm::any_of(op.getOperands(),
+                          [&](Value value) { return set.contains(value); });
+    };
+    bool isOther = isIn(others);
+    if (!isOther && !isIn(shares))
       continue;
-    if (isa<arith::AddFOp, arith::SubFOp>(op))
-      return true;
-    seeds.insert_range(op.getResults());
+    isOther |=
+        !keepsShares(&op, [&](Value value) { return shares.contains(value); });
+    (isOther ? others : shares).insert_range(op.getResults());
   }
-  return false;
+  Value yielded = body.getTerminator()->getOperand(result);
+  if (shares.contains(yielded))
+    return Dependence::Share;
+  return others.contains(yielded) ? Dependence::Other : Dependence::None;
 }
 
 /// Whether `op` is a sum of its one operand, nothing else.
@@ -194,15 +212,20 @@ void Scores::followLinalg(linalg::LinalgOp op) {
         continue;
       for (auto [index, dim] : llvm::enumerate(value.dims))
         if (dim >= 0 && isReduced(op, map, dim))
-          keys = index;
+          keys.try_emplace(value.exponential, index);
       continue;
     }
-    llvm::SmallPtrSet<Value, 8> seeds{op.getMatchingBlockArgument(operand)};
-    bool isShare = value.isShare && !addsTo(*op.getBlock(), seeds);
-    for (auto [index, result] : llvm::enumerate(op->getResults()))
-      add(result,
-          mapDims(map, op.getIndexingMapMatchingResult(result), value.dims),
-          isShare);
+    for (OpResult result : op->getResults()) {
+      Dependence dependence =
+          ::follow(*op.getBlock(), {op.getMatchingBlockArgument(operand)},
+                   result.getResultNumber());
+      if (dependence == Dependence::None)
+        continue;
+      AffineMap to = op.getIndexingMapMatchingResult(result);
+      values.try_emplace(
+          result, Follower{value.exponential, mapDims(map, to, value.dims),
+                           value.isShare && dependence == Dependence::Share});
+    }
   }
 }
 
@@ -216,11 +239,11 @@ void Scores::followReshape(Operation *op, Value source,
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   for (int64_t &dim : value.dims)
     if (dim >= 0 && isCollapse) {
-      dim = llvm::find_if(groups,
-                          [&](const ReassociationIndices &group) {
-                            return llvm::is_contained(group, dim);
-                          }) -
-            groups.begin();
+      auto group = llvm::find_if(groups, [&](const ReassociationIndices &each) {
+        return llvm::is_contained(each, dim);
+      });
+      // No group is left of a tensor of one element.
+      dim = group == groups.end() ? -1 : group - groups.begin();
     } else if (dim >= 0) {
       // That of several which has more than one element.
       const ReassociationIndices &group = groups[dim];
@@ -229,25 +252,26 @@ void Scores::followReshape(Operation *op, Value source,
         if (result.getDimSize(part) != 1)
           dim = part;
     }
-  add(op->getResult(0), value.dims, value.isShare);
+  values.try_emplace(op->getResult(0), std::move(value));
 }
 
 void Scores::follow(Operation *op) {
   if (exponentials.contains(op)) {
     bool isShare = true;
     Value result = op->getResult(0);
-    auto type = cast<RankedTensorType>(result.getType());
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
     if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op)) {
-      keys = softmax.getDimension();
+      keys[op] = softmax.getDimension();
     } else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
-      llvm::SmallPtrSet<Value, 8> seeds;
+      llvm::SmallPtrSet<Value, 8> shares;
       for (Operation &each : *linalgOp.getBlock())
         if (isa<math::ExpOp, math::Exp2Op>(each))
-          seeds.insert(each.getResult(0));
-      isShare = !addsTo(*linalgOp.getBlock(), seeds);
+          shares.insert(each.getResult(0));
+      isShare = ::follow(*linalgOp.getBlock(), shares, 0) == Dependence::Share;
     }
-    return add(result, dims, isShare);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    values.try_emplace(result, Follower{op, std::move(dims), isShare});
+    return;
   }
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     return followLinalg(linalgOp);
@@ -265,32 +289,52 @@ void Scores::follow(Operation *op) {
     if (!type || found == values.end())
       continue;
     Follower value = found->second;
-    if (cast<RankedTensorType>(operand.getType()).getRank() != type.getRank())
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
+    if (!from || from.getRank() != type.getRank())
       value.dims.assign(value.dims.size(), -1);
-    add(op->getResult(0), value.dims,
-        value.isShare && !isa<arith::AddFOp, arith::SubFOp>(op));
+    bool isMove = isa<tensor::TensorDialect>(op->getDialect());
+    value.isShare &= isMove || keepsShares(op, [&](Value each) {
+                       return values.contains(each);
+                     });
+    values.try_emplace(op->getResult(0), std::move(value));
   }
 }
 
+void Scores::findKeys() {
+  auto known = llvm::find_if(exponentials,
+                             [&](Operation *op) { return keys.contains(op); });
+  if (known == exponentials.end())
+    return;
+  auto getRank = [](Operation *op) {
+    return cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+  };
+  // A backward may compute shares again, of sums that it has.
+  int64_t rank = getRank(*known), dim = keys.lookup(*known);
+  for (Operation *op : exponentials)
+    keys.try_emplace(op, getRank(op) == rank ? dim : -1);
+}
+
 bool Scores::find() {
-  if (multipliesWeight(product, roles) || !findExponentials())
+  if (weights.isOperandOf(product) || !findExponentials())
     return false;
   // In the order of the program, so that operands come before what has them.
   for (Operation *op = product->getNextNode(); op; op = op->getNextNode())
     follow(op);
+  findKeys();
   for (Use &use : uses)
     findOthers(use);
   // What has been added to, but for a gradient, is a loss's.
   llvm::erase_if(uses, [&](const Use &use) {
-    return multipliesWeight(use.product, roles) ||
+    return weights.isOperandOf(use.product) ||
            (!use.value.isShare && use.others.empty());
   });
-  return keys &&
+  return !keys.empty() &&
          llvm::any_of(uses, [](const Use &use) { return use.isOfShares(); });
 }
 
 bool Scores::sumsKeys(const Use &use) const {
-  int64_t dim = use.value.dims[*keys];
+  int64_t key = keys.lookup(use.value.exponential);
+  int64_t dim = key < 0 ? -1 : use.value.dims[key];
   linalg::LinalgOp op = use.product;
   return dim < 0 ||
          isReduced(op,
@@ -307,7 +351,7 @@ void Scores::findOthers(Use &use) const {
       continue;
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     if (linalgOp && isContraction(linalgOp)) {
-      if (op != product && !multipliesWeight(linalgOp, roles))
+      if (op != product && !weights.isOperandOf(linalgOp))
         use.others.push_back(op);
     } else if (linalgOp && linalgOp.getNumReductionLoops() == 0) {
       llvm::append_range(worklist, linalgOp.getDpsInputs());
@@ -320,12 +364,13 @@ void Scores::findOthers(Use &use) const {
 AttentionProducts::AttentionProducts(FunctionOpInterface function,
                                      const GemmRoles &roles) {
   SmallVector<linalg::LinalgOp> all;
+  ComputedWeights weights(function, roles);
   function->walk([&](linalg::LinalgOp op) {
     if (isContraction(op) && op->getNumResults() == 1)
       all.push_back(op);
   });
   for (linalg::LinalgOp op : all) {
-    Scores scores(op, roles);
+    Scores scores(op, weights);
     if (!scores.find())
       continue;
     products.insert({op, {AttentionRole::QK, std::nullopt}});

@@ -32,7 +32,7 @@ struct AttentionProduct {
 /// exponentials are made that something sums; shares are those exponentials,
 /// times or by something, and a product has them as an operand: what else
 /// exponentiates (gates, losses with their gradients) has no such product. One
-/// of a marked weight is a linear layer's whatever surrounds it.
+/// of a weight is a linear layer's whatever surrounds it.
 class AttentionProducts {
 public:
   AttentionProducts(FunctionOpInterface function, const GemmRoles &roles);

@@ -5,6 +5,8 @@
 // RUN: fp8-opt %t/attend.mlir --fp8-pipeline="attention-recipe=mxfp8 to=recipe" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefix=BLOCKS
 // RUN: fp8-opt %t/attend.mlir --fp8-pipeline="attention-recipe=current recipe-file=%t/rules.json to=recipe" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefix=RULES
 // RUN: not fp8-opt %t/attend.mlir --fp8-pipeline="attention-recipe=current invariant to=recipe" 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: not fp8-opt %t/half.mlir --fp8-apply-recipe="recipe-file=%t/half.json require" 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: not fp8-opt %t/invariant.mlir --fp8-apply-recipe 2>&1 | FileCheck %s --check-prefix=PV
 // RUN: not fp8-opt %t/attend.mlir --fp8-pipeline="attention-recipe=fp9 to=recipe" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: fp8-opt %t/attributes.mlir --fp8-apply-recipe="attention-recipe=none" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefix=ATTRIBUTES
 
@@ -30,6 +32,8 @@
 // BLOCKS: layers.0.attention: high precision; {{.*}} recipe mxfp8, reason attention has 8 bits with one f32 scale for a tensor, but mxfp8 has f8E4M3FN[1x32]f8E8M0FNU, suggestion use current, delayed or static for it
 // RULES: layers.0.attention: high precision; {{.*}} reason its recipe is none
 // OTHERS: error: expected 'layers.0.attention' to have scales that depend on one row in an invariant program, but current has one for all rows
+// HALF: error: expected 'half' to be in FP8, but attention.qk has the recipe none and attention.pv current, and its operands are codes all or none; give both a recipe
+// PV: error: expected 'pv' to have scales that depend on one row in an invariant program, but current has one for all rows
 // UNKNOWN: expected a recipe (current, {{.*}}), but got 'fp9'
 
 // ATTRIBUTES: a: fp8; role attention, {{.*}} recipe current, a f8E4M3FN[*x*]f32
@@ -52,6 +56,20 @@ func.func @codes(%q: !c, %k: !c, %v: !c) -> !t {
 }
 //--- rules.json
 {"version": 1, "rules": [{"match": "*", "recipe": "rowwise"}, {"role": "attention.*", "match": "layers.0.*", "recipe": "none"}]}
+//--- half.json
+{"version": 1, "rules": [{"role": "attention.qk", "recipe": "none"}, {"role": "attention.pv", "recipe": "current"}]}
+//--- half.mlir
+!t = tensor<1x32x2x64xbf16>
+func.func @half(%x: !t, %y: !t, %z: !t) -> !t {
+  %0 = fp8.attention %x, %y, %z scale = 0.125 {fp8.name = "half"} : !t, !t, !t -> !t
+  return %0 : !t
+}
+//--- invariant.mlir
+!t = tensor<1x32x2x64xbf16>
+func.func @pv(%x: !t, %y: !t, %z: !t) -> !t attributes {fp8.invariant, fp8.attention_recipe = {qk = #fp8.static<state = "m">, pv = #fp8.current}} {
+  %0 = fp8.attention %x, %y, %z scale = 0.125 {fp8.name = "pv"} : !t, !t, !t -> !t
+  return %0 : !t
+}
 //--- attributes.mlir
 !t = tensor<1x32x2x64xbf16>
 func.func @f(%x: !t, %y: !t, %z: !t) -> (!t, !t) attributes {fp8.recipe = #fp8.mxfp8, fp8.attention_recipe = #fp8.current} {
