@@ -78,10 +78,11 @@ static void buildImportPipeline(OpPassManager &pm) {
 }
 
 /// Products and a softmax become attention where the GPU has a kernel for it.
-static void addRaiseAttention(OpPassManager &pm,
-                              const PipelineOptions &options) {
+static void addRaiseAttention(OpPassManager &pm, const PipelineOptions &options,
+                              bool onlyWithRecipe = false) {
   RaiseAttentionPassOptions raiseOptions;
   raiseOptions.chip = options.target;
+  raiseOptions.onlyWithRecipe = onlyWithRecipe;
   pm.addPass(createRaiseAttentionPass(raiseOptions));
 }
 
@@ -90,7 +91,7 @@ static bool raisesAttention(const PipelineOptions &options, bool isGPU) {
   return isGPU && options.raiseAttention && !options.invariant;
 }
 
-/// Whether a recipe may be for attention. Then it is raised before recipes:
+/// Whether a recipe may be for all attention. Then it is raised before recipes:
 /// the kernel multiplies codes, and P is never in memory.
 static bool raisesBeforeRecipes(const PipelineOptions &options, bool isGPU) {
   return raisesAttention(options, isGPU) &&
@@ -100,8 +101,10 @@ static bool raisesBeforeRecipes(const PipelineOptions &options, bool isGPU) {
 /// 2: quantize and dequantize around contractions.
 static void buildRecipePipeline(OpPassManager &pm,
                                 const PipelineOptions &options, bool isGPU) {
-  if (raisesBeforeRecipes(options, isGPU))
-    addRaiseAttention(pm, options);
+  // Else where an attribute gives one.
+  if (raisesAttention(options, isGPU))
+    addRaiseAttention(pm, options,
+                      /*onlyWithRecipe=*/!raisesBeforeRecipes(options, isGPU));
   ApplyRecipePassOptions applyOptions;
   applyOptions.recipe = options.recipe;
   applyOptions.recipeFile = options.recipeFile;

@@ -1,7 +1,7 @@
 # RUN: %python %s %fp8_source %fp8_build
 """The tables of docs/Pipeline.md have the passes that the pipeline has, in its order.
 
-In a row `; ` ends what `with` or `without` an option there is. Words without backticks stand for
+In a row `; ` ends what `with` or `without` an option there is, or for a GPU alone. Words without backticks stand for
 upstream's passes, whichever there are."""
 
 import itertools
@@ -36,6 +36,10 @@ def expand(cell, options, above=()):
     """The names in a row, of those that these options bring."""
     names = []
     for segment in cell.split("; "):
+        if segment.startswith("for a GPU "):
+            if "GPU" not in options:
+                continue
+            segment = segment.removeprefix("for a GPU ")
         condition = re.match(r"(with|without) `([^`]+)`: ", segment)
         if condition:
             if (condition[2] in options) != (condition[1] == "with"):
@@ -74,7 +78,7 @@ class Pipeline(unittest.TestCase):
         text = " ".join([f"target={target}", *options])
         # What an option is set to is not said in the tables, but for the way of adding up.
         known = {option if option.startswith("accumulate") else option.split("=")[0]
-                 for option in options}
+                 for option in options} | ({"GPU"} if target != "cpu" else set())
         for (phase, cell), actual in zip(self.cpu.items(), list_passes(text), strict=True):
             expected = expand(cell, known)
             if target != "cpu" and phase in self.gpu:

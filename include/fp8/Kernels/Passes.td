@@ -505,7 +505,9 @@ def RaiseAttentionPass : Pass<"fp8-raise-attention", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"\"",
-           "What kernels are for; without one all attention is raised">
+           "What kernels are for; without one all attention is raised">,
+    Option<"onlyWithRecipe", "only-with-recipe", "bool", "false",
+           "Raise what has `fp8.attention_recipe` on it or around it, no other">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::fp8::FP8Dialect",

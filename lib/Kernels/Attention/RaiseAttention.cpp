@@ -386,6 +386,14 @@ LogicalResult Raiser::raise() {
   return success();
 }
 
+/// Whether an attribute says how attention of `op` is quantized.
+static bool hasAttentionRecipe(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (op->hasAttr(kAttentionRecipeAttrName))
+      return true;
+  return false;
+}
+
 namespace {
 struct RaiseAttentionPass
     : fp8::impl::RaiseAttentionPassBase<RaiseAttentionPass> {
@@ -399,7 +407,8 @@ struct RaiseAttentionPass
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
-      if (isContraction(op) && op.hasPureTensorSemantics())
+      if (isContraction(op) && op.hasPureTensorSemantics() &&
+          (!onlyWithRecipe || hasAttentionRecipe(op)))
         ops.push_back(op);
     });
     if (ops.empty())

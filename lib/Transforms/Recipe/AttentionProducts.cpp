@@ -43,16 +43,27 @@ struct Use {
 /// What becomes of the scores that one product computes.
 class Scores {
 public:
-  Scores(linalg::LinalgOp product, ComputedWeights &weights)
-      : product(product), weights(weights) {}
+  /// `shares` are known to be shares, of whatever scores.
+  Scores(linalg::LinalgOp product, ComputedWeights &weights,
+         const DenseSet<Value> &shares)
+      : product(product), weights(weights), shares(shares) {}
 
   /// Whether they are attention's; `uses` are its other products then.
   bool find();
   ArrayRef<Use> getUses() const { return uses; }
+  /// Adds what are shares of these scores, if something sums them.
+  void addShares(DenseSet<Value> &result) const {
+    for (const auto &[value, follower] : values)
+      if (follower.isShare && keys.contains(follower.exponential))
+        result.insert(value);
+  }
   /// Whether the product of `use` sums over keys.
   bool sumsKeys(const Use &use) const;
 
 private:
+  bool isForeign(Value value) const {
+    return shares.contains(value) && !values.contains(value);
+  }
   bool findExponentials();
   void findKeys();
   void findOthers(Use &use) const;
@@ -63,6 +74,7 @@ private:
 
   linalg::LinalgOp product;
   ComputedWeights &weights;
+  const DenseSet<Value> &shares;
   llvm::SmallSetVector<Operation *, 2> exponentials;
   llvm::DenseMap<Value, Follower> values;
   SmallVector<Use> uses;
@@ -116,29 +128,51 @@ static bool keepsShares(Operation *op, function_ref<bool(Value)> isShare) {
 }
 
 namespace {
-enum class Dependence { None, Share, Other };
+/// What a value is to the exponentials of one product's scores.
+enum class Dependence {
+  None,
+  Share,
+  /// Shares of scores that another product computes.
+  Foreign,
+  Other
+};
 } // namespace
 
-/// What a result of a body is, if `shares` are shares.
-static Dependence follow(Block &body, llvm::SmallPtrSet<Value, 8> shares,
-                         unsigned result) {
-  llvm::SmallPtrSet<Value, 8> others;
+static Dependence follow(Operation *op,
+                         function_ref<Dependence(Value)> lookup) {
+  auto depends = [&](Dependence dependence) {
+    return llvm::any_of(op->getOperands(), [&](Value value) {
+      return lookup(value) == dependence;
+    });
+  };
+  bool isShare = depends(Dependence::Share);
+  bool isForeign = depends(Dependence::Foreign);
+  if (depends(Dependence::Other))
+    return Dependence::Other;
+  if (!isShare && !isForeign)
+    return Dependence::None;
+  // What two softmaxes differ by, as in differential attention.
+  if (isShare && isForeign)
+    return isa<arith::SubFOp>(op) ? Dependence::Share : Dependence::Other;
+  auto isEither = [&](Value value) {
+    return lookup(value) != Dependence::None;
+  };
+  if (!keepsShares(op, isEither))
+    return Dependence::Other;
+  return isShare ? Dependence::Share : Dependence::Foreign;
+}
+
+using Dependences = llvm::SmallDenseMap<Value, Dependence, 8>;
+
+/// What a result of a body is, of values in it that are known.
+static Dependence follow(Block &body, Dependences known, unsigned result) {
+  auto lookup = [&](Value value) { return known.lookup(value); };
   for (Operation &op : body.without_terminator()) {
-    auto isIn = [&](const llvm::SmallPtrSet<Value, 8> &set) {
-      return llvm::any_of(op.getOperands(),
-                          [&](Value value) { return set.contains(value); });
-    };
-    bool isOther = isIn(others);
-    if (!isOther && !isIn(shares))
+    if (op.getNumResults() != 1 || known.contains(op.getResult(0)))
       continue;
-    isOther |=
-        !keepsShares(&op, [&](Value value) { return shares.contains(value); });
-    (isOther ? others : shares).insert_range(op.getResults());
+    known[op.getResult(0)] = follow(&op, lookup);
   }
-  Value yielded = body.getTerminator()->getOperand(result);
-  if (shares.contains(yielded))
-    return Dependence::Share;
-  return others.contains(yielded) ? Dependence::Other : Dependence::None;
+  return known.lookup(body.getTerminator()->getOperand(result));
 }
 
 /// Whether `op` is a sum of its one operand, nothing else.
@@ -215,10 +249,14 @@ void Scores::followLinalg(linalg::LinalgOp op) {
           keys.try_emplace(value.exponential, index);
       continue;
     }
+    Dependences known;
+    for (OpOperand *other : op.getDpsInputOperands())
+      if (isForeign(other->get()))
+        known[op.getMatchingBlockArgument(other)] = Dependence::Foreign;
+    known[op.getMatchingBlockArgument(operand)] = Dependence::Share;
     for (OpResult result : op->getResults()) {
       Dependence dependence =
-          ::follow(*op.getBlock(), {op.getMatchingBlockArgument(operand)},
-                   result.getResultNumber());
+          ::follow(*op.getBlock(), known, result.getResultNumber());
       if (dependence == Dependence::None)
         continue;
       AffineMap to = op.getIndexingMapMatchingResult(result);
@@ -263,10 +301,10 @@ void Scores::follow(Operation *op) {
     if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op)) {
       keys[op] = softmax.getDimension();
     } else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
-      llvm::SmallPtrSet<Value, 8> shares;
+      Dependences shares;
       for (Operation &each : *linalgOp.getBlock())
         if (isa<math::ExpOp, math::Exp2Op>(each))
-          shares.insert(each.getResult(0));
+          shares[each.getResult(0)] = Dependence::Share;
       isShare = ::follow(*linalgOp.getBlock(), shares, 0) == Dependence::Share;
     }
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
@@ -292,10 +330,13 @@ void Scores::follow(Operation *op) {
     auto from = dyn_cast<RankedTensorType>(operand.getType());
     if (!from || from.getRank() != type.getRank())
       value.dims.assign(value.dims.size(), -1);
+    auto lookup = [&](Value each) {
+      if (values.contains(each))
+        return Dependence::Share;
+      return isForeign(each) ? Dependence::Foreign : Dependence::None;
+    };
     bool isMove = isa<tensor::TensorDialect>(op->getDialect());
-    value.isShare &= isMove || keepsShares(op, [&](Value each) {
-                       return values.contains(each);
-                     });
+    value.isShare &= isMove || ::follow(op, lookup) == Dependence::Share;
     values.try_emplace(op->getResult(0), std::move(value));
   }
 }
@@ -346,8 +387,10 @@ void Scores::findOthers(Use &use) const {
   SmallVector<Value> worklist{use.product->getOperand(use.operand)};
   llvm::SmallPtrSet<Operation *, 16> seen;
   while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val().getDefiningOp();
-    if (!op || !seen.insert(op).second || exponentials.contains(op))
+    Value value = worklist.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(op).second || exponentials.contains(op) ||
+        isForeign(value))
       continue;
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     if (linalgOp && isContraction(linalgOp)) {
@@ -369,8 +412,14 @@ AttentionProducts::AttentionProducts(FunctionOpInterface function,
     if (isContraction(op) && op->getNumResults() == 1)
       all.push_back(op);
   });
+  DenseSet<Value> shares, none;
   for (linalg::LinalgOp op : all) {
-    Scores scores(op, weights);
+    Scores scores(op, weights, none);
+    scores.find();
+    scores.addShares(shares);
+  }
+  for (linalg::LinalgOp op : all) {
+    Scores scores(op, weights, shares);
     if (!scores.find())
       continue;
     products.insert({op, {AttentionRole::QK, std::nullopt}});

@@ -103,3 +103,40 @@ func.func @loss(%x: !t, %w: !t, %right: !t, %zero: !t) -> !t {
   %y = linalg.matmul ins(%d, %w : !t, !t) outs(%zero : !t) -> !t loc("loss.dx")
   return %y : !t
 }
+
+// What two softmaxes differ by is shares, as in differential attention.
+// CHECK: differential.first: high precision; role attention.qk,
+// CHECK: differential.second: high precision; role attention.qk,
+// CHECK: differential.values: high precision; role attention.pv,
+func.func @differential(%q: !qkv, %k: !qkv, %q2: !qkv, %k2: !qkv, %v: !qkv, %zero: !qkv, %lambda: !qkv) -> !qkv {
+  %s = linalg.batch_matmul ins(%q, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("differential.first")
+  %p = linalg.softmax dimension(2) ins(%s : !qkv) outs(%zero : !qkv) -> !qkv
+  %s2 = linalg.batch_matmul ins(%q2, %k2 : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("differential.second")
+  %p2 = linalg.softmax dimension(2) ins(%s2 : !qkv) outs(%zero : !qkv) -> !qkv
+  %l = linalg.mul ins(%p2, %lambda : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %d = linalg.sub ins(%p, %l : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %o = linalg.batch_matmul ins(%d, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("differential.values")
+  return %o : !qkv
+}
+// The same of tensors, and in one operation.
+// CHECK: tensors.values: high precision; role attention.pv,
+// CHECK: fused.values: high precision; role attention.pv,
+#i = affine_map<(a, b, c) -> (a, b, c)>
+func.func @tensors(%q: !qkv, %k: !qkv, %q2: !qkv, %k2: !qkv, %v: !qkv, %zero: !qkv, %lambda: !qkv) -> (!qkv, !qkv) {
+  %s = linalg.batch_matmul ins(%q, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("tensors.first")
+  %p = linalg.softmax dimension(2) ins(%s : !qkv) outs(%zero : !qkv) -> !qkv
+  %s2 = linalg.batch_matmul ins(%q2, %k2 : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("tensors.second")
+  %p2 = linalg.softmax dimension(2) ins(%s2 : !qkv) outs(%zero : !qkv) -> !qkv
+  %l = arith.mulf %p2, %lambda : !qkv
+  %d = arith.subf %p, %l : !qkv
+  %o = linalg.batch_matmul ins(%d, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("tensors.values")
+  %f = linalg.generic {indexing_maps = [#i, #i, #i, #i], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%p, %p2, %lambda : !qkv, !qkv, !qkv) outs(%zero : !qkv) {
+  ^bb0(%x: f32, %y: f32, %z: f32, %unused: f32):
+    %1 = arith.mulf %y, %z : f32
+    %2 = arith.subf %x, %1 : f32
+    linalg.yield %2 : f32
+  } -> !qkv
+  %o2 = linalg.batch_matmul ins(%f, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("fused.values")
+  return %o, %o2 : !qkv, !qkv
+}
