@@ -1,5 +1,8 @@
 # RUN: env PYTHONPATH=%fp8_package FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 %python %s sm_90a
 # RUN: env PYTHONPATH=%fp8_package FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=100 %python %s sm_100a
+# RUN: env PYTHONPATH=%fp8_package FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=80 %python %s sm_80
+# RUN: env PYTHONPATH=%fp8_package FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=89 %python %s sm_89
+# RUN: env PYTHONPATH=%fp8_package FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=120 %python %s sm_120a
 # RUN: env PYTHONPATH=%fp8_package %python %s cpu
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
@@ -119,6 +122,12 @@ def main():
     rng = np.random.default_rng(0)
     cases = [Case("bf16", 8, 2, 64, 200), Case("bf16", 2, 1, 128, 1000, queries=60), Case("bf16", 4, 2, 32, 330, left=70),
              Case("bf16", 1, 1, 256, 90), Case("e4m3", 4, 1, 64, 150), Case("bf16", 4, 1, 64, 1950, queries=60)]
+    if TARGET in ("sm_80", "sm_89", "sm_120a"):
+        # One kernel for all; 16 keys of 256 columns fit behind 128 queries, too.
+        cases = [Case("bf16", 2, 1, 64, 150), Case("bf16", 1, 1, 256, 130, queries=3),
+                 Case("bf16" if TARGET == "sm_80" else "e4m3", 2, 1, 32, 140, left=70, queries=40)]
+    if TARGET == "sm_100a":  # 16 keys of 240 columns leave room for 256 queries.
+        cases.append(Case("bf16", 1, 1, 240, 140, queries=3))
     for case in cases:
         places = sorted({case.first, case.keys - 1, *rng.integers(case.first, case.keys, 2).tolist()})
         places += [place for place in (95, 96, 959, 960, 1919, 1920) if case.first <= place < case.keys]

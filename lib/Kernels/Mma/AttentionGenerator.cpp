@@ -18,6 +18,9 @@ using namespace mlir::fp8::mma;
 
 /// Scores and sums that a thread has room for, beside what it computes of them.
 static constexpr int64_t kMaxRegisters = 176;
+/// Keys that share a step of the softmax if that is invariant: all invariant
+/// operations have room for them.
+static constexpr int64_t kInvariantKeys = 32;
 
 FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
                                                 AttentionConfigAttr config,
@@ -26,6 +29,13 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   int64_t tileK = config.getTileK(), stages = config.getStages();
   if (failed(checkAttentionExtents(spec, tileK, reason)))
     return failure();
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+  if (spec.invariant && tileK != kInvariantKeys)
+    return fail("expected tile_k of {0} in invariant attention, but got {1}",
+                kInvariantKeys, config);
   AttentionMemory memory;
   memory.q = SwizzledMatrix(spec.q, config.getTileQ(), spec.headDim);
   memory.k = SwizzledMatrix(spec.k, tileK, spec.headDim);
@@ -41,10 +51,6 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   memory.offsetK = place(memory.k, stages);
   memory.offsetV = place(memory.v, stages);
   memory.sharedBytes = offset;
-  auto fail = [&](const auto &...parts) {
-    reason = llvm::formatv(parts...);
-    return failure();
-  };
   if (offset > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, offset);
@@ -70,8 +76,9 @@ struct MmaAttention {
   static double getCost(const AttentionSpec &spec, Config config,
                         GPUTargetAttr target);
   static Config getLeast(const AttentionSpec &spec, MLIRContext *context) {
-    return Config::get(context, /*tile_q=*/64, 32 / spec.getElementBytes(),
-                       /*stages=*/2);
+    int64_t keys =
+        spec.invariant ? kInvariantKeys : 32 / spec.getElementBytes();
+    return Config::get(context, /*tile_q=*/64, keys, /*stages=*/2);
   }
 };
 } // namespace
@@ -92,9 +99,8 @@ double MmaAttention::getCost(const AttentionSpec &spec, Config config,
                              GPUTargetAttr) {
   bool isSmall = !ShapedType::isDynamic(spec.queries) && spec.queries <= 64;
   bool isUsual = config.getTileQ() == (isSmall ? 64 : 128);
-  // What all invariant operations have room for is their tile.
-  bool isCrowded = spec.invariant || spec.mask || spec.cap ||
-                   spec.dropThreshold || spec.headDimOfV > 128;
+  bool isCrowded =
+      spec.mask || spec.cap || spec.dropThreshold || spec.headDimOfV > 128;
   double missing = std::abs(double(isCrowded ? 32 : 64) - config.getTileK());
   return (isUsual ? 0 : 1) + missing / 64 + 0.01 / config.getStages();
 }

@@ -94,6 +94,8 @@ void mma::copyKeysAndValues(const AttentionContext &kernel,
     if (tile.start)
       isThere =
           b.bitAnd(isThere, b.bitXor(isBefore(b, key, tile.start), b.i1(true)));
+    if (tile.origin)
+      key = b.add(key, tile.origin);
     key = b.select(isThere, key, b.i32(0));
     auto [batch, line] = findKey(kernel, tile, key);
     return {batch, line, isThere};

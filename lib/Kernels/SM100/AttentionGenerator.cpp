@@ -26,8 +26,10 @@ struct BlackwellAttention {
   static double getCost(const AttentionSpec &spec, Config config,
                         GPUTargetAttr target);
   static Config getLeast(const AttentionSpec &spec, MLIRContext *context) {
-    return Config::get(context, kQueries, 32 / spec.getElementBytes(),
-                       /*stages=*/1, /*polynomials=*/0);
+    int64_t keys =
+        spec.invariant ? kInvariantKeys : 32 / spec.getElementBytes();
+    return Config::get(context, kQueries, keys, /*stages=*/1,
+                       /*polynomials=*/0);
   }
 };
 } // namespace
@@ -63,11 +65,9 @@ double BlackwellAttention::getCost(const AttentionSpec &spec, Config config,
   bool isUsual = config.getTileQ() == (isSmall ? kQueries : 2 * kQueries);
   bool hasOwnKeys =
       spec.hasKeyLengths || spec.hasKeyStarts || spec.hasKeyRanges;
-  // Those that all invariant operations have room for.
-  int64_t keys = spec.invariant || spec.mask || spec.cap || spec.dropThreshold
-                     ? 64
-                 : hasOwnKeys ? 96
-                              : 128;
+  int64_t keys = spec.mask || spec.cap || spec.dropThreshold ? 64
+                 : hasOwnKeys                                ? 96
+                                                             : 128;
   double missingKeys = std::abs(double(keys - config.getTileK())) / 128;
   return (isUsual ? 0 : 8) + missingKeys +
          (config.getStages() == 1 ? 0.5 : 0.0) + 0.01 / config.getStages();

@@ -30,6 +30,11 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
+  if (spec.invariant &&
+      (tileK != kInvariantKeys || config.getPolynomials() != 0))
+    return fail("expected tile_k of {0} and no polynomials in invariant "
+                "attention, but got {1}",
+                kInvariantKeys, config);
   AttentionMemory memory;
   int64_t columns = halves * (tileK + spec.headDimOfV);
   if (columns > kMaxColumns)

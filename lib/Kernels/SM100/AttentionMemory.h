@@ -18,6 +18,9 @@ namespace mlir::fp8::sm100 {
 
 /// Queries that a warpgroup has: the lanes of tensor memory.
 inline constexpr int64_t kQueries = 128;
+/// Keys that share a step of the softmax if that is invariant: all invariant
+/// operations have room for them.
+inline constexpr int64_t kInvariantKeys = 64;
 /// Results that a warp stores at a time.
 inline constexpr int64_t kStoredRows = 32;
 
