@@ -78,14 +78,14 @@ void FP8Dialect::initialize() {
 
 /// The attributes in the dialect's table.
 static constexpr StringLiteral attributeNames[] = {
-    kRecipeAttrName,     kRoleAttrName,           kNameAttrName,
-    kGradAttrName,       kWeightAttrName,         kFirstMicrobatchAttrName,
-    kRecomputeAttrName,  kSlotsAttrName,          kAccumulateAttrName,
-    kOperandsAttrName,   kStateAttrName,          kStateUpdateAttrName,
-    kStatsSlotsAttrName, kStateManifestAttrName,  kTilesAttrName,
-    kSaveAttrName,       kSavedAttrName,          kStateUsesAttrName,
-    kFoldedAttrName,     kInvariantAttrName,      kExactAttrName,
-    kAmaxGroupAttrName,  kAttentionRecipeAttrName};
+    kRecipeAttrName,     kRoleAttrName,          kNameAttrName,
+    kGradAttrName,       kWeightAttrName,        kFirstMicrobatchAttrName,
+    kRecomputeAttrName,  kSlotsAttrName,         kAccumulateAttrName,
+    kOperandsAttrName,   kStateAttrName,         kStateUpdateAttrName,
+    kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
+    kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
+    kFoldedAttrName,     kInvariantAttrName,     kExactAttrName,
+    kRoughAttrName,      kAmaxGroupAttrName,     kAttentionRecipeAttrName};
 
 /// Whether an operation, or one around it, has an attribute.
 static bool isWithin(Operation *op, StringRef name) {
@@ -131,7 +131,7 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   if ((name == kGradAttrName || name == kWeightAttrName ||
        name == kRecomputeAttrName || name == kFirstMicrobatchAttrName ||
        name == kFoldedAttrName || name == kInvariantAttrName ||
-       name == kExactAttrName) &&
+       name == kExactAttrName || name == kRoughAttrName) &&
       !isa<UnitAttr>(value))
     return op->emitOpError("expected '")
            << name << "' to be a unit attribute, but got " << value;

@@ -80,5 +80,10 @@ func.func private @invariant_attribute() attributes {fp8.invariant = true}
 
 // -----
 
+// expected-error @below {{expected 'fp8.rough' to be a unit attribute, but got true}}
+func.func private @rough_attribute() attributes {fp8.rough = true}
+
+// -----
+
 // expected-error @below {{expected 'fp8.exact' to be a unit attribute, but got true}}
 func.func private @exact_attribute() attributes {fp8.exact = true}

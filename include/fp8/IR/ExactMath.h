@@ -18,6 +18,10 @@ class Operation;
 namespace mlir::fp8 {
 
 inline constexpr llvm::StringLiteral kExactAttrName = "fp8.exact";
+/// On a quotient or a root of f32 in a fusion: a GPU's approximation will do,
+/// and a divisor or a radicand is neither above 2^126 nor below 2^-126 where
+/// that would matter. `fastmath<afn>` says nothing about ranges.
+inline constexpr llvm::StringLiteral kRoughAttrName = "fp8.rough";
 
 /// Whether kernels round quotients and functions of an operation as a CPU does:
 /// it, or an operation around it, has `fp8.exact`.

@@ -15,6 +15,7 @@
 
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
 #include "fp8/GPU/Transforms/Passes.h"
+#include "fp8/IR/ExactMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -301,22 +302,22 @@ Value approximateExp(Approximation &b, math::ExpOp op) {
   return b.exp(op.getOperand());
 }
 
-/// Where an approximation of the function will do, without the scaling that
-/// very large divisors want.
+/// What is in range needs no scaling, which quotients by more than 2^126 want:
+/// the inverse of such a divisor is subnormal.
 Value approximateDivision(Approximation &b, arith::DivFOp op) {
-  if (bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
+  if (op->hasAttr(kRoughAttrName))
     return b.mul(op.getLhs(), b.reciprocal(op.getRhs()));
   return b.divide(op.getLhs(), op.getRhs());
 }
 
-/// Roots are exact unless an approximation will do.
+/// Roots are exact unless what they are of is in range, too: that of a
+/// subnormal number is 0 here.
 struct LowerRoughSqrt : OpRewritePattern<math::SqrtOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::SqrtOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.getType().isF32() ||
-        !bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
-      return rewriter.notifyMatchFailure(op, "expected f32 with afn");
+    if (!op.getType().isF32() || !op->hasAttr(kRoughAttrName))
+      return rewriter.notifyMatchFailure(op, "expected f32 with fp8.rough");
     Approximation b(rewriter, op.getLoc());
     rewriter.replaceOp(op, b.sqrt(op.getOperand()));
     return success();

@@ -49,10 +49,10 @@ class Body:
         return self.emit(f"arith.{operation} {one}, {other}", "i32")
 
     def rough_div(self, one, other):
-        return self.emit(f"arith.divf {one}, {other} fastmath<afn>")
+        return self.emit(f"arith.divf {one}, {other} fastmath<afn> {{fp8.rough}}")
 
     def rough_sqrt(self, value):
-        return self.emit(f"math.sqrt {value} fastmath<afn>")
+        return self.emit(f"math.sqrt {value} fastmath<afn> {{fp8.rough}}")
 
     def __getattr__(self, name):
         operation = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",

@@ -25,6 +25,13 @@
 // CHECK:       %[[INVERSE:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[ROOT]])
 // CHECK:       arith.mulf %{{.*}}, %[[INVERSE]]
 
+// A program's own flags say nothing about ranges: 3e38 / 2e38 is 1.5.
+// CHECK-LABEL: llvm.func @fast
+// CHECK-NOT:   rcp.approx
+// CHECK:       %[[FIRST:.*]] = llvm.call_intrinsic "llvm.nvvm.div.full"(%arg0, %arg1)
+// CHECK:       llvm.call_intrinsic "llvm.nvvm.div.full"(%arg0, %[[FIRST]])
+// CHECK:       math.sqrt %{{.*}} fastmath<fast>
+
 // EXACT-LABEL: llvm.func @approximate
 // EXACT:       math.exp
 // EXACT-NEXT:  arith.divf
@@ -59,11 +66,18 @@ gpu.module @kernels {
     llvm.store %2, %p : f32, !llvm.ptr<1>
     llvm.return
   }
-  // Where an approximation will do.
+  // Where an approximation will do, of values that are in range.
   llvm.func @rough(%x: f32, %p: !llvm.ptr<1>) attributes {fp8_gpu.math = #fp8_gpu.math<approximate>} {
-    %0 = math.sqrt %x fastmath<afn> : f32
-    %1 = arith.divf %x, %0 fastmath<afn> : f32
+    %0 = math.sqrt %x fastmath<afn> {fp8.rough} : f32
+    %1 = arith.divf %x, %0 fastmath<afn> {fp8.rough} : f32
     llvm.store %1, %p : f32, !llvm.ptr<1>
+    llvm.return
+  }
+  llvm.func @fast(%x: f32, %y: f32, %p: !llvm.ptr<1>) attributes {fp8_gpu.math = #fp8_gpu.math<approximate>} {
+    %0 = arith.divf %x, %y fastmath<afn> : f32
+    %1 = arith.divf %x, %0 fastmath<fast> : f32
+    %2 = math.sqrt %1 fastmath<fast> : f32
+    llvm.store %2, %p : f32, !llvm.ptr<1>
     llvm.return
   }
 }
