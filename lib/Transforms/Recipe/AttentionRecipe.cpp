@@ -30,6 +30,18 @@ static bool isOfTensor(const OperandFormat &format) {
          format.elementType.getIntOrFloatBitWidth() == 8;
 }
 
+/// Whether the numbers that codes are made of have not all been computed: what
+/// lies behind a cache's last key is anything, and pages are also of others.
+static bool readsUnknownKeys(AttentionOp op) {
+  return op.getPageTable() || op.getKeyLengths() || op.getKeyStarts();
+}
+
+/// Whether scales follow from the largest of a tensor's numbers.
+static bool isMeasured(RecipeAttrInterface recipe) {
+  RecipeAttrInterface state = recipe.getStateRecipe();
+  return !state || isa<StateUpdateAttrInterface>(state);
+}
+
 void fp8::decideAttention(AttentionOp op, RecipeDecision &decision) {
   RecipeAttrInterface ofQ = decision.recipe, ofV = decision.recipeOfV;
   if (decision.staysHighPrecision())
@@ -60,6 +72,15 @@ void fp8::decideAttention(AttentionOp op, RecipeDecision &decision) {
                                recipe.getRecipeName() + " has " +
                                describeOperand(format),
                            "use current, delayed or static for it");
+  if (op.getPageTable())
+    return decision.stay(
+        "its keys are pages, of which each call would quantize "
+        "all, whoever has them",
+        "keep the cache in codes");
+  if (readsUnknownKeys(op) && (isMeasured(ofQ) || isMeasured(ofV)))
+    return decision.stay("its amax would be that of all keys, and those beyond "
+                         "key_lengths or before key_starts are anything",
+                         "use static for it");
 }
 
 /// `tensor` in codes of one factor. They are made of a matrix of rows of heads,

@@ -9,6 +9,9 @@
 // RUN: not fp8-opt %t/invariant.mlir --fp8-apply-recipe 2>&1 | FileCheck %s --check-prefix=PV
 // RUN: not fp8-opt %t/attend.mlir --fp8-pipeline="attention-recipe=fp9 to=recipe" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: fp8-opt %t/attributes.mlir --fp8-apply-recipe="attention-recipe=none" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefix=ATTRIBUTES
+// RUN: fp8-opt %t/caches.mlir --fp8-apply-recipe="attention-recipe=current" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefixes=CACHES,MEASURED
+// RUN: fp8-opt %t/caches.mlir --fp8-apply-recipe="attention-recipe=delayed" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefixes=CACHES,MEASURED
+// RUN: fp8-opt %t/caches.mlir --fp8-apply-recipe="attention-recipe=static,state=saved" --fp8-remarks=text:- -o /dev/null | FileCheck %s --check-prefixes=CACHES,KNOWN
 
 // Q, K and V get codes of one factor, with slots of their own; the gradient of the same tensors is of the codes.
 // CHECK-LABEL: @attend
@@ -41,6 +44,23 @@
 // ATTRIBUTES: c: high precision; {{.*}} reason its recipe is none
 // ATTRIBUTES: d: fp8; role attention, {{.*}} recipe current
 
+// What lies behind a cache's keys is no part of an amax, and pages are of others, too.
+// MEASURED: lengths: high precision; {{.*}} reason its amax would be that of all keys, and those beyond key_lengths or before key_starts are anything, suggestion use static for it
+// MEASURED: starts: high precision; {{.*}} reason its amax would be that of all keys
+// KNOWN: lengths: fp8; role attention, {{.*}} recipe static
+// KNOWN: starts: fp8; role attention, {{.*}} recipe static
+// CACHES: pages: high precision; {{.*}} reason its keys are pages, of which each call would quantize all, whoever has them, suggestion keep the cache in codes
+
+//--- caches.mlir
+!t = tensor<2x32x2x64xbf16>
+!p = tensor<16x16x2x64xbf16>
+!n = tensor<2xi32>
+func.func @caches(%q: !t, %k: !t, %pages: !p, %n: !n, %table: tensor<2x4xi32>) -> (!t, !t, !t) {
+  %0 = fp8.attention %q, %k, %k key_lengths(%n : !n) scale = 0.125 {fp8.name = "lengths"} : !t, !t, !t -> !t
+  %1 = fp8.attention %q, %k, %k key_starts(%n : !n) scale = 0.125 {fp8.name = "starts"} : !t, !t, !t -> !t
+  %2 = fp8.attention %q, %pages, %pages key_lengths(%n : !n) page_table(%table : tensor<2x4xi32>) scale = 0.125 {fp8.name = "pages"} : !t, !p, !p -> !t
+  return %0, %1, %2 : !t, !t, !t
+}
 //--- attend.mlir
 !t = tensor<1x32x2x64xbf16>
 !l = tensor<1x2x32xf32>
