@@ -27,6 +27,8 @@ class CodedContent(Content):
     def __init__(self, codes, turned, factors, turned_factors):
         self.codes, self.turned, self.factors, self.turned_factors = codes, turned, factors, turned_factors
         self.target = self._next = None
+        # The same for contents of the same values on other devices: others are what something gave the parameter.
+        self.origin = object()
 
     @classmethod
     def allocate(cls, spec, sizes, device):
@@ -130,8 +132,17 @@ class CodedWeight(GatheredWeight):
         if not isinstance(values, torch.Tensor) or values.shape != self.shape:
             raise ArgumentError(f"expected data of a parameter in FP8 to be values of its sizes {list(self.shape)}, but got "
                                 f"{list(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__}")
+        if (values.dtype, values.device) != (self.dtype, self.device):
+            raise ArgumentError(f"expected data of a parameter in FP8 to be {self.dtype} on {self.device}, as it is, but got "
+                                f"{values.dtype} on {values.device}: to() of its module makes it another type, or moves it")
+        # As with PyTorch what was its data before stays what it is, and no operation counts as one in place.
+        if is_coded(values) and values._content.target == self._content.target:
+            self._content = values._content
+            return
+        content = self._content.clone()
         with torch.no_grad():
-            self.copy_(values)
+            content.fill(torch.empty(self.shape, dtype=self.dtype, device=self.device).copy_(values))
+        self._content = content
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
@@ -288,8 +299,10 @@ def move(weight, function):
         return
     content = weight.content
     if probe.device != weight.device:
+        origin = content.origin
         content = content.map(lambda each: torch.empty_like(each, device=probe.device) if each.is_meta
                               else each.to(probe.device))
+        content.origin = origin
     gradient, weight.grad = weight.grad, None
     made = torch.nn.Parameter(CodedWeight(content, probe.dtype), weight.requires_grad)
     torch.utils.swap_tensors(weight, made)

@@ -38,6 +38,8 @@ class Item:
         self.states, self._kept = None, {}
         # The parameter's version as the last step left it, whose master is in the state.
         self._version = None
+        # The same of what its codes are of: an assignment to its data gives it others, and no version.
+        self._origin = None
 
     @property
     def draws(self):
@@ -56,11 +58,17 @@ class Item:
 
     def forget(self):
         """What is known of an optimizer's state, which is another one now, and whose master counts."""
-        self.states = self._version = None
+        self.states = self._version = self._origin = None
 
     def mark(self):
         """Behind a step: what changes the parameter from now on is something else."""
         self._version = self.parameter._version
+        self._origin = self.parameter.content.origin if self.is_kept else None
+
+    def follow(self, item):
+        """Takes over what is known of the parameter from the item that it was before it moved."""
+        if item.parameter is self.parameter:
+            self._origin = item._origin
 
     def remake_master(self, state):
         """Makes the master what the parameter is, in place of what it was before something else than a step changed it."""
@@ -71,7 +79,8 @@ class Item:
         """Makes moments of those names in an optimizer's state what programs take; others may move or replace them."""
         keys = [key for name in names for key in moments.list_names(name, self.has_codes)]
         keys += [moments.LOW] * (self.master == SPLIT) + [moments.MASTER] * self.is_kept
-        if self._version not in (None, self.parameter._version):
+        if self._version not in (None, self.parameter._version) or (
+                self._origin is not None and self._origin is not self.parameter.content.origin):
             self.remake_master(state)
             self.mark()
         if self.states is not None and set(keys) == set(self._kept) and all(

@@ -90,7 +90,10 @@ class Plan:
         item = self._items.get(id(parameter))
         if item is None or not item.is_of(parameter):
             layer, number = self._layers.get(id(parameter)), self._get_number(parameter)
-            item = self._items[id(parameter)] = Item(parameter, layer, number, self.settings)
+            made = self._items[id(parameter)] = Item(parameter, layer, number, self.settings)
+            if item is not None:
+                made.follow(item)
+            return made
         return item
 
     def _get_number(self, parameter):
