@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from torch.distributed.fsdp import fully_shard  # noqa: E402
 
 import fp8.torch  # noqa: E402
-from fp8.torch import shard_programs  # noqa: E402
+from fp8.torch import one_rank, shard_programs  # noqa: E402
 
 WIDTH, STEPS = 128, 3
 warnings.filterwarnings("ignore", "fp8: ")
@@ -53,6 +53,30 @@ class OneRank(unittest.TestCase):
             with mock.patch.object(shard_programs, "turn", side_effect=AssertionError("a weight's codes are turned")):
                 return {case: all(map(torch.equal, train(*case), alone[case[0]])) for case in cases}
         self.assertEqual(ranks.run(1, run), [{case: True for case in cases}])
+
+    def test_gradients_of_the_same_memory(self):
+        """They become gradients of their own, as FSDP2 copies them, and the bits are its."""
+        class Sum(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = (nn.Parameter(torch.full((8, 8), number)) for number in (1.0, 2.0))
+
+            def forward(self, x):
+                return (self.a.view(-1) + self.b.view(-1)).view(8, 8) @ x
+
+        def run():
+            found = []
+            for reduces in (False, True):
+                model = Sum()
+                fully_shard(model)
+                if reduces:
+                    one_rank.reduce_in_place(model)
+                model(torch.ones(8, 8)).sum().backward()
+                for parameter in model.parameters():
+                    parameter.grad.mul_(0.5)
+                found.append([parameter.grad.full_tensor() for parameter in model.parameters()])
+            return [torch.equal(*each) for each in zip(*found)]
+        self.assertEqual(ranks.run(1, run), [[True, True]])
 
 
 if __name__ == "__main__":

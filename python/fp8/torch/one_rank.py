@@ -19,6 +19,9 @@ class _Content:
         """Whether there is nothing to copy."""
         if self.data is not None or any(each.dtype != self.dtype or not each.is_contiguous() for each in gradients):
             return False
+        # What is two parameters' gradient is changed twice by what changes each.
+        if len({each.untyped_storage().data_ptr() for each in gradients}) < len(gradients):
+            return False
         begins = itertools.accumulate((each.numel() for each in gradients), initial=0)
         self.gradients = dict(zip(begins, gradients))
         return True
