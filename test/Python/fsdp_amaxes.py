@@ -16,6 +16,7 @@ from torch.distributed.fsdp import fully_shard  # noqa: E402
 
 import fp8  # noqa: E402
 import fp8.torch  # noqa: E402
+from fp8.torch import collectives  # noqa: E402
 
 WIDTH, PART, STEPS = 64, 16, 3
 RECIPES = "current", "current,style=torchao", "current,pow2=true,format=e4m3", "delayed"
@@ -80,6 +81,20 @@ class Shared(unittest.TestCase):
         alone = train(make_model("current"))
         found = ranks.run(2, run)
         self.assertFalse(torch.equal(found[0][0][0], alone[0][0].chunk(2)[0]))
+
+    def test_other_ranks_and_nan(self):
+        """A rank that a group does not have leaves its amaxes, and NaN of either sign is above all."""
+        def run():
+            group = dist.new_group([0])
+            amaxes = torch.tensor([1.0, float("nan"), 2.0]) if dist.get_rank() else torch.tensor([float("nan"), 1.0, 3.0])
+            amaxes = torch.where(amaxes.isnan(), amaxes.copysign(torch.tensor(-1.0)), amaxes)
+            alone = amaxes.clone()
+            collectives.reduce_max(alone, group)
+            collectives.reduce_max(amaxes)
+            return alone.isnan().tolist(), amaxes.tolist()
+        for rank, (alone, both) in enumerate(ranks.run(2, run)):
+            self.assertEqual(alone, [rank == 0, rank == 1, False])
+            self.assertEqual([str(each) for each in both], ["nan", "nan", "3.0"])
 
     def test_refused(self):
         with self.assertRaisesRegex(fp8.ArgumentError, "^expected torch.distributed to be initialized, but it is not$"):

@@ -4,9 +4,12 @@ import torch
 
 
 def reduce_max(amaxes, group=None):
-    """Makes amaxes, of f32, the maximum over a group's ranks, one of which this is. They are compared as integers of their bits,
-    so that a NaN, where a recipe keeps it, is above all."""
+    """Makes amaxes, of f32, the maximum over a group's ranks; where this is none of them they stay. They are compared as
+    integers of their bits, so that a NaN, where a recipe keeps it, is above all, whatever its sign is."""
     group = group or torch.distributed.group.WORLD
+    if group is torch.distributed.GroupMember.NON_GROUP_MEMBER:
+        return
+    amaxes.abs_()
     options = torch.distributed.AllreduceOptions()
     options.reduceOp = torch.distributed.ReduceOp.MAX
     options.asyncOp = False

@@ -281,7 +281,7 @@ def _reduce(shards):
                      (FORWARD, shard.codes.forward), (BACKWARD, shard.codes.backward))
                   if direction == FORWARD or block != shard.codes.forward}
                  for _, shard, *_ in each]
-        flat = torch.cat([grid.abs().view(-1) for by in grids for grid in by.values()])
+        flat = torch.cat([grid.view(-1) for by in grids for grid in by.values()])
         collectives.reduce_max(flat, group)
         pieces = iter(flat.split([grid.numel() for by in grids for grid in by.values()]))
         found = [{direction: next(pieces).view(grid.shape) for direction, grid in by.items()}
