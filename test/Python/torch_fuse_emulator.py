@@ -43,6 +43,9 @@ def make_arguments(update):
             value.fill_({"scale": 64.0, "factor": 1 / 64}.get(own, 0.25))
         elif "sq" in own:
             value.square_()
+        if value.numel() > 1 and (own == "grad" or "sq" in own and "inverse" not in own):
+            # Roots that are above zero, and not by a scale and 2^-120.
+            value[:, :4] *= 1e-14 if own == "grad" else 0
         values[name] = value.to(TYPES[element])
     return [values[name] for name in names], names
 

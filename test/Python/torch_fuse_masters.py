@@ -205,6 +205,16 @@ class Rounding(unittest.TestCase):
         largest = codes.nan_to_num().abs().amax(1)
         self.assertTrue(((largest >= 224) & (largest <= 448) | (known.abs().amax(1) == 0)).all())
 
+    def test_the_smallest_squares(self):
+        """None above zero has a code of zero, by which a step would divide, however far it is below its neighbors."""
+        run = Run(MAKERS["adamw"], True, sizes=((128, 256),), moments="fp8")
+        parameter = run.parameters[0]
+        parameter.grad = torch.full((128, 256), 1e-14)
+        parameter.grad[:, ::128], parameter.grad[:, 1::128] = 1.0, 0.0
+        run.optimizer.step()
+        codes = run.optimizer.state[parameter]["exp_avg_sq_codes"].float()
+        self.assertTrue(torch.equal(codes > 0, parameter.grad > 0))
+
     def test_moments(self):
         """A run with them is near one without; small parameters keep theirs."""
         for name in ("adamw", "sgd", "lion"):

@@ -89,9 +89,13 @@ def dither(body, value, scale, word, shift, keeps_positive=False):
     random = body.combine("shrui", word, shift) if shift else word
     if shift + _E4M3_BITS < 32:
         random = body.combine("andi", random, step - 1)
+    moved = body.combine("andi", body.combine("addi", bits, random), -step & 0xFFFFFFFF)
     if keeps_positive:
+        # The number before the product decides, as the product of the smallest ones is zero.
+        is_above = body.emit(f"arith.cmpi ne, {body.bits(value)}, {body.integer(0)}", "i32")
         is_small = body.emit(f"arith.cmpi ult, {bits}, {body.integer(step)}", "i32")
-        random = body.select(is_small, body.integer(step - 1), random, "i32")
-    moved = body.unbits(body.combine("andi", body.combine("addi", bits, random), -step & 0xFFFFFFFF))
+        smallest = body.select(is_above, body.integer(step), body.integer(0), "i32")
+        moved = body.select(is_small, smallest, moved, "i32")
+    moved = body.unbits(moved)
     # NaN, whose bits may have wrapped around, and Inf become NaN.
     return body.fma(value, body.number(0.0), moved)
