@@ -3,6 +3,7 @@
 """A mixture of experts of transformers, DeepSeek's, whose experts two ranks share, to which tokens travel as codes, beside one
 process with all of them."""
 
+import copy
 import sys
 import unittest
 import warnings
@@ -92,8 +93,19 @@ class Experts(unittest.TestCase):
             return y.isfinite().all().item(), x.grad.isfinite().all().item()
         self.assertEqual(ranks.run(2, lambda: run("block")), [(True, True)] * 2)
 
+    def test_copies(self):
+        """Copies send tokens to the same ranks, of any group."""
+        def run():
+            model = fp8.torch.cut_experts(make_model(), dist.new_group([0, 1]))
+            x = torch.randn(1, TOKENS, WIDTH, generator=torch.Generator().manual_seed(1)).bfloat16()
+            return torch.equal(copy.deepcopy(model)(x), model(x))
+        self.assertEqual(ranks.run(2, run), [True, True])
+
     def test_refused(self):
         def run():
+            model = fp8.torch.cut_experts(make_model())
+            with self.assertRaisesRegex(fp8.ArgumentError, "^expected experts that are not cut yet, but got '0.experts', of which"):
+                fp8.torch.cut_experts(model)
             with self.assertRaisesRegex(fp8.ArgumentError, "^expected experts of transformers in the model, but got none in Linear$"):
                 fp8.torch.cut_experts(nn.Linear(4, 4))
             model = fp8.torch.convert_to_fp8_training(make_model(), "block", first_last_bf16=0, target="cpu")

@@ -12,6 +12,8 @@ from fp8.torch.expert_parallel import combine, dispatch
 from fp8.torch.experts import find_projections
 
 _NAMES = "hidden_states", "top_k_index", "top_k_weights"
+# What a module has whose experts are a rank's.
+_CUT = "_fp8_is_cut"
 
 
 class _Hooks:
@@ -19,6 +21,10 @@ class _Hooks:
 
     def __init__(self, num_experts, group, codes):
         self.num_experts, self.group, self.codes, self._call = num_experts, group, codes, None
+
+    def __deepcopy__(self, memo):
+        # A copy has the same ranks: groups cannot be copied.
+        return _Hooks(self.num_experts, self.group, self.codes)
 
     def before(self, module, arguments, keywords):
         x, chosen, weights = (*arguments, *(keywords[name] for name in _NAMES[len(arguments):]))
@@ -51,6 +57,8 @@ def cut_experts(model, group=None, codes=True):
     if not found:
         raise ArgumentError(f"expected experts of transformers in the model, but got none in {type(model).__name__}")
     for name, module in found.items():
+        if hasattr(module, _CUT):
+            raise ArgumentError(f"expected experts that are not cut yet, but got '{name}', of which ranks have parts")
         count = getattr(module, find_projections(module)[0]).shape[0]
         if count % world:
             raise ArgumentError(f"expected a multiple of {world} experts, as many for each rank, but got {count} in '{name}'")
@@ -67,4 +75,5 @@ def cut_experts(model, group=None, codes=True):
         hooks = _Hooks(count, group, codes)
         module.register_forward_pre_hook(hooks.before, with_kwargs=True)
         module.register_forward_hook(hooks.behind)
+        setattr(module, _CUT, True)
     return model
