@@ -15,6 +15,7 @@ from torch import nn
 import fp8
 import fp8.torch
 from fp8.torch import invariance, norm_programs
+from fp8.torch.transformers_attention import _compute, register_attention
 
 TOKENS, VOCABULARY = 16, 96
 MODELS = {"llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, "rms"),
@@ -194,6 +195,187 @@ class Norms(unittest.TestCase):
         fp8.torch.convert_from_fp8(model)
         self.assertNotIn("forward", vars(model[1]))
         self.assertNotIn("forward", vars(model[2]))
+
+    def test_layers_that_are_converted_again(self):
+        """What stayed the first time, and what follows without `invariant`: no forward of the first conversion is left."""
+        x, options = torch.randn(4, 64).bfloat16(), {"target": "cpu", "first_last_bf16": 0}
+        model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.Linear(64, 64)).bfloat16()
+        fp8.torch.convert_to_fp8_training(model, "rowwise", filter="0", invariant=True, **options)
+        self.assertIn("forward", vars(model[2]))
+        fp8.torch.convert_to_fp8_training(model, "rowwise", filter="2", invariant=True, **options)
+        self.assertNotIn("forward", vars(model[2]))
+        model(x)
+        self.assertEqual(list(model[2].units), ["rowwise"])
+        fp8.torch.convert_to_fp8_training(model, "current", **options)
+        self.assertFalse(any("forward" in vars(module) for module in model))
+        fp8.torch.convert_to_fp8_training(model, "rowwise", filter="0", invariant=True, **options)
+        fp8.torch.quantize_for_inference(model, "rowwise")
+        self.assertFalse(any("forward" in vars(module) for module in model))
+
+    def test_arguments_by_name(self):
+        model = invariance.make_invariant(nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64)))
+        x = torch.randn(3, 64)
+        for module in model:
+            self.assertIn("forward", vars(module))
+            self.assertTrue(torch.equal(module(input=x), module(x)))
+            with self.assertRaises(TypeError):
+                module()
+
+    def test_autocast(self):
+        layer, x = nn.Linear(64, 64), torch.randn(3, 64)
+        with torch.autocast("cpu", torch.bfloat16):
+            expected = layer(x)
+            y = invariance.make_invariant(layer)(x)
+        self.assertEqual(y.dtype, torch.bfloat16)
+        torch.testing.assert_close(y, expected, rtol=2 ** -7, atol=1e-3)
+        y.float().sum().backward()
+        self.assertEqual(layer.weight.grad.dtype, torch.float32)
+
+    def test_no_second_derivative(self):
+        x = torch.randn(3, 64, requires_grad=True)
+        y = invariance.make_invariant(nn.Sequential(nn.LayerNorm(64)))(x)
+        grad, = torch.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+        with self.assertRaises(RuntimeError):
+            torch.autograd.grad(grad.pow(2).sum(), x)
+
+
+class What(unittest.TestCase):
+    """What is ours, what is a warning, and what is neither."""
+
+    def find(self, *modules):
+        """Whether modules are ours, and those of the warning."""
+        model = nn.Sequential(*modules)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            invariance.make_invariant(model)
+        names = "".join(str(each.message) for each in caught).partition("behind ")[2].partition(", whose")[0]
+        return ["forward" in vars(module) for module in model], names
+
+    def test_norms_along_other_dimensions(self):
+        batch_norm = nn.BatchNorm1d(64)
+        self.assertEqual(self.find(nn.GroupNorm(1, 64), nn.InstanceNorm1d(64, affine=True), batch_norm, batch_norm.eval()),
+                         ([False] * 4, "0, 1"))
+
+    def test_norms_without_weights_or_epsilon(self):
+        modules = (nn.LayerNorm(64, elementwise_affine=False), nn.RMSNorm(64, 1e-5, elementwise_affine=False), nn.RMSNorm(64),
+                   nn.RMSNorm(64, dtype=torch.bfloat16))
+        x = torch.randn(3, 64)
+        expected = [module(x.to(torch.bfloat16 if i == 3 else x.dtype)) for i, module in enumerate(modules)]
+        self.assertEqual(self.find(*modules), ([True] * 4, ""))
+        for module, other in zip(modules, expected):
+            torch.testing.assert_close(module(x.to(other.dtype)), other)
+
+    def test_forwards_of_others(self):
+        class GatedNorm(nn.LayerNorm):
+            def forward(self, x, gate=None):
+                return super().forward(x if gate is None else x * gate)
+
+        class StrictNorm(nn.LayerNorm):
+            def forward(self, x):
+                raise ValueError("not such rows")
+
+        self.assertEqual(self.find(GatedNorm(64), StrictNorm(64), nn.LayerNorm(64)), ([False, False, True], "0, 1"))
+
+    def test_parameters(self):
+        class Projection(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.randn(64, 64))
+
+            def forward(self, x):
+                return x @ self.weight
+
+        self.assertEqual(self.find(Projection(), nn.Embedding(8, 64), nn.Conv1d(4, 4, 3), nn.GELU(), nn.LSTM(8, 8)),
+                         ([False] * 5, "0, 4"))
+
+    def test_router(self):
+        config = transformers.MixtralConfig(hidden_size=1024, num_local_experts=8)
+        router, x = transformers.models.mixtral.modeling_mixtral.MixtralTopKRouter(config), torch.randn(40, 1024)
+        nn.init.normal_(router.weight)
+        expected = router(x)[0]
+        self.assertEqual(self.find(router), ([True], ""))
+        y = router(x)[0]
+        torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-3)
+        self.assertTrue(all(torch.equal(router(x[i:i + 1])[0][0], y[i]) for i in range(4)))
+
+
+class Attention(unittest.TestCase):
+    """Models that are not converted: values are those of PyTorch's, but for products in TF32."""
+
+    def check(self, model, tolerance=5e-3, **inputs):
+        for value in model.parameters():
+            value.data = 4 * value.detach() if value.ndim > 1 else value.detach()
+        register_attention("fp8_invariant", invariant=True)
+        with torch.no_grad():
+            expected = model.eval()(**inputs).last_hidden_state
+            model.set_attn_implementation("fp8_invariant")
+            y = model(**inputs).last_hidden_state
+        seen = inputs.get("attention_mask", torch.ones(y.shape[:2])).bool()
+        torch.testing.assert_close(y[seen], expected[seen], rtol=tolerance, atol=tolerance)
+        return y
+
+    def test_encoder(self):
+        model = transformers.BertModel(transformers.BertConfig(
+            hidden_size=64, intermediate_size=64, num_hidden_layers=1, num_attention_heads=4, vocab_size=VOCABULARY))
+        tokens, mask = draw(2), torch.ones(2, TOKENS, dtype=torch.long)
+        mask[1, 11:] = 0
+        self.check(copy.deepcopy(model), input_ids=tokens)
+        y = self.check(copy.deepcopy(model), input_ids=tokens, attention_mask=mask)
+        alone = self.check(copy.deepcopy(model), input_ids=tokens[1:, :11])
+        torch.testing.assert_close(y[1:, :11], alone)
+
+    def test_cross_attention(self):
+        sizes = {f"{part}_{name}": size for part in ("encoder", "decoder")
+                 for name, size in (("layers", 1), ("attention_heads", 4), ("ffn_dim", 64))}
+        model = transformers.BartModel(transformers.BartConfig(d_model=64, vocab_size=VOCABULARY, max_position_embeddings=64,
+                                                               **sizes))
+        for count in (1, 5, 20):
+            self.check(copy.deepcopy(model), input_ids=draw(2), decoder_input_ids=draw(2).repeat(1, 2)[:, :count])
+
+    def test_masks_of_a_prefix(self):
+        """A decoder whose mask lets a prefix see itself."""
+        query, key, value = (torch.randn(2, 4, 9, 16) for _ in range(3))
+        mask = torch.ones(9, 9, dtype=torch.bool).tril()
+        mask[:, :4] = True
+        settings = register_attention("fp8_invariant", invariant=True)
+        module = nn.Module()
+        y, _ = _compute(settings, module, query, key, value, mask.expand(2, 1, 9, 9))
+        expected = nn.functional.scaled_dot_product_attention(query, key, value, mask)
+        torch.testing.assert_close(y, expected.transpose(1, 2), rtol=5e-3, atol=5e-3)
+
+    def test_cache_of_a_window_behind_padding(self):
+        """It drops its first keys, and numbers of padding are of all."""
+        model = transformers.MistralModel(transformers.MistralConfig(
+            hidden_size=64, intermediate_size=64, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+            vocab_size=VOCABULARY, sliding_window=6)).eval()
+        register_attention("fp8_invariant", invariant=True)
+        tokens, mask, found = draw(2), torch.ones(2, TOKENS, dtype=torch.long), []
+        mask[0, :8] = 0
+        for name in ("sdpa", "fp8_invariant"):
+            model.set_attn_implementation(name)
+            cache, states = transformers.DynamicCache(config=model.config), []
+            with torch.no_grad():
+                for first, end in ((0, 12), *((i, i + 1) for i in range(12, TOKENS))):
+                    states.append(model(tokens[:, first:end], attention_mask=mask[:, :end], past_key_values=cache,
+                                        position_ids=(mask.cumsum(-1) - 1).clamp(min=0)[:, first:end]).last_hidden_state)
+            found.append(torch.cat(states, 1)[:, 8:])
+        torch.testing.assert_close(found[1], found[0], rtol=5e-3, atol=5e-3)
+
+    def test_it_comes_and_goes_with_its_model(self):
+        model = transformers.LlamaModel(transformers.LlamaConfig(
+            hidden_size=64, intermediate_size=64, num_hidden_layers=1, num_attention_heads=4, vocab_size=VOCABULARY))
+        invariance.make_invariant(model)
+        stored = io.BytesIO()
+        torch.save(model, stored)
+        stored.seek(0)
+        transformers.AttentionInterface._global_mapping.pop(invariance.ATTENTION)  # As in a new process.
+        loaded = torch.load(stored, weights_only=False)
+        with torch.no_grad():
+            loaded(draw(1))
+        self.assertEqual(loaded.config._attn_implementation, invariance.ATTENTION)
+        for each in (loaded, model):
+            invariance.undo(each)
+            self.assertEqual(each.config._attn_implementation, "sdpa")
 
 
 if __name__ == "__main__":

@@ -54,10 +54,10 @@ def is_watched(module):
         return True
     if cls.__module__.startswith("torch.nn."):
         return False
-    return any(map(products.has_matrix, _get_parameters(module).values()))
+    return any(map(products.has_matrix, get_parameters(module).values()))
 
 
-def _get_parameters(module):
+def get_parameters(module):
     """Parameters that are the module's own, or its projections', by name."""
     found = {name: value for name, value in module._parameters.items() if value is not None}
     if isinstance(module, nn.MultiheadAttention):
@@ -70,7 +70,7 @@ class _Converted:
 
     def _attach(self):
         """Parameters may be others since."""
-        for name, parameter in _get_parameters(self).items():
+        for name, parameter in get_parameters(self).items():
             product = self._fp8_products.get(name)
             if product is not None and not product.is_of(parameter):
                 product.attach(parameter)
@@ -191,7 +191,7 @@ def convert(module, recipe, attention, *others):
     show_dynamo()
     module._fp8_recipe, module._fp8_attention = recipe, attention
     module._fp8_products = {name: products.Product(recipe, *others)
-                            for name, parameter in _get_parameters(module).items()
+                            for name, parameter in get_parameters(module).items()
                             if products.has_matrix(parameter)}
     for name, product in module._fp8_products.items():
         product.is_asked_for = is_layer(module) and "bias" not in name

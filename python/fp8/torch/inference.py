@@ -108,6 +108,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
 
 def finish(model):
     """What is to be done of a model once its layers are quantized, or come from a checkpoint."""
+    invariance.undo(model)
     merged_linears.prepare(model)
     weight_types.tell(model)
     readers = weight_types.find_readers(model)

@@ -13,7 +13,7 @@ import fp8
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import converted, linear_ops, operations, products, speed
+from fp8.torch import converted, invariance, linear_ops, operations, products, speed
 from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
@@ -417,6 +417,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     if not chosen and not others:
         raise ArgumentError(f"expected linear layers to convert, but got {len(layers)} that "
                             f"match, of which {first_last_bf16} at either end stay what they are")
+    invariance.undo(model)
     for module in model.modules():
         if not isinstance(module, Linear) and not converted.is_converted(module):
             module._fp8_left = products.Left(module)
@@ -439,13 +440,13 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
             converted.convert(module, text, find_format(recipe), target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
     if options.get("invariant"):
-        from fp8.torch import invariance
         invariance.make_invariant(model)
     return model
 
 
 def convert_from_fp8(model):
     """The inverse, in place: all modules are what they were. Returns it."""
+    invariance.undo(model)
     for module in model.modules():
         if type(module) is Linear:
             decode(module)
@@ -456,9 +457,6 @@ def convert_from_fp8(model):
                 module.__dict__.pop(name, None)
         converted.revert(module)
         module.__dict__.pop("_fp8_left", None)
-        if "forward" in vars(module):
-            from fp8.torch import invariance
-            invariance.undo(module)
     for parameter in model.parameters():
         products.release(parameter)
     return model

@@ -8,6 +8,7 @@ from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import attention_calls, key_ranges
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.cached_attention import attend_to_cache
+from fp8.torch.dense import is_plain
 from fp8.torch.scaled_dot_product import scaled_dot_product_attention
 
 
@@ -52,6 +53,28 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
     return y
 
 
+def _is_causal(mask, otherwise):
+    """Whether no query of a mask sees a key behind its own, where the queries' own are the last keys; `otherwise` where
+    nobody may look."""
+    if mask.shape[2] == 1:
+        return True
+    if torch.compiler.is_compiling() or not is_plain(mask) or mask.is_cuda and torch.cuda.is_current_stream_capturing():
+        return otherwise
+    found = getattr(mask, "_fp8_is_causal", None)
+    if found is None:
+        found = not bool(mask.triu(mask.shape[3] - mask.shape[2] + 1).any())
+        if getattr(mask, "_fp8_is_constant", False):
+            mask._fp8_is_causal = found
+    return found
+
+
+def _sees_as_cached(query, mask, window, causal):
+    """Whether queries see what those of attend_to_cache do: no key behind their own, and the same for each head."""
+    if window is not None or mask is None:
+        return window is not None or causal or query.shape[2] == 1
+    return (mask.shape[1] == 1 or mask.stride(1) == 0) and _is_causal(mask, causal)
+
+
 def _attend_invariantly(settings, query, key, value, mask, dropout, scale, causal, window, ranges, sinks, cap):
     """Attention of which a query's bits depend on the keys that it sees alone. Raises UnsupportedError for what has none:
     PyTorch's would go unnoticed."""
@@ -65,8 +88,9 @@ def _attend_invariantly(settings, query, key, value, mask, dropout, scale, causa
     starts = None if mask is None or window is not None else getattr(mask, "_fp8_starts", None)
     if window is not None:
         mask = ranges = None
-    if dropout or torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
-        window = window or ((None, 0) if causal else None)
+    if dropout or torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)) or (
+            not _sees_as_cached(query, mask, window, causal)):
+        window = window or ((None, 0) if causal and mask is None else None)
         return scaled_dot_product_attention(
             query, key, value, None if ranges is not None else mask, window=window, bottom_right=window is not None,
             key_ranges=ranges, sinks=sinks, cap=cap, scale=scale, dropout_p=dropout, invariant=True)
@@ -96,15 +120,15 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
              s_aux=None, position_bias=None, **others):
     """What transformers calls: the result as batches x positions x heads x columns, and None."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    causal = query.shape[2] > 1 and attention_mask is None and causal
+    is_module_causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    causal = query.shape[2] > 1 and attention_mask is None and is_module_causal
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     window, ranges = (getattr(attention_mask, name, None) for name in ("_fp8_window", "_fp8_key_ranges"))
     if settings.invariant:
         if position_bias is not None or getattr(key, "_fp8_layer", None) is not None:
             raise UnsupportedError("expected invariant attention without a bias of positions, over keys in 16 bits")
-        y = _attend_invariantly(settings, query, key, value, attention_mask, dropout, scale, causal, window, ranges, s_aux,
-                                softcap)
+        y = _attend_invariantly(settings, query, key, value, attention_mask, dropout, scale, is_module_causal, window,
+                                ranges, s_aux, softcap)
         return y.transpose(1, 2).contiguous(), None
     layer = getattr(key, "_fp8_layer", None)
     if layer is None and settings.ends and _is_at_end(settings.ends[0], module):
@@ -157,11 +181,12 @@ def _find_ranges(mask):
 
 
 def _find_starts(mask, options):
-    """The first key of each batch that is no padding, whatever a window hides of it."""
+    """The first key of each batch that is no padding, whatever a window hides of it. Of a cache that has dropped
+    keys, numbers begin with those that it has."""
     padding = options.get("attention_mask")
     if padding is None or padding.dim() != 2:
         return torch.zeros(mask.shape[0], dtype=torch.int32, device=mask.device)
-    return padding.to(torch.int32).argmax(-1).to(torch.int32)
+    return (padding.to(torch.int32).argmax(-1) - options.get("kv_offset", 0)).clamp(min=0).to(torch.int32)
 
 
 def _make_mask(settings, *arguments, **options):
