@@ -12,10 +12,10 @@ import sys
 import ml_dtypes
 import numpy as np
 
-from products import check_target, choose, config, make_parser, run_each, tensor
+from products import check_target, choose, choose_for, config, make_parser, run_each, tensor
 
-# Tails in each dimension: of K a group, of 128 elements, and less than the ring has stages.
-SHAPES = [(72, 136, 288), (24, 320, 544), (136, 64, 384)]
+# Tails in each dimension: of K a group, of 128 elements, and less than the ring has stages; and a single group.
+SHAPES = [(72, 136, 288), (24, 320, 544), (136, 64, 384), (136, 64, 128)]
 SWAPPED = {"swap_ab": "true", "store": "direct", "group": 1}
 REGISTERS = SWAPPED | {"lifters": 0}
 FAST = [config(16, 64, 4, consumers=1, **SWAPPED), config(8, 64, 4, consumers=1, lifters=2, **SWAPPED),
@@ -101,7 +101,7 @@ def run_kind(name, kind, args):
     failures, total = 0, 0
     for number, shape in enumerate(SHAPES):
         m, n, k = shape
-        chosen = [text for i, text in enumerate(choose(configs, args)) if (i + number) % len(SHAPES) < 2]
+        chosen = choose_for(number, SHAPES, configs, args, parts=1 if accumulate == "promote" else 2)
         if not chosen:
             continue
         types, factors = [], []

@@ -3,6 +3,7 @@ number in any order."""
 
 import argparse
 import os
+import re
 import subprocess
 import tempfile
 
@@ -186,6 +187,20 @@ def make_parser(targets=None):
 
 def choose(configs, args):
     return [config for i, config in enumerate(configs) if args.only in (None, i)]
+
+
+def choose_for(number, shapes, configs, args, parts=2):
+    """Configs for a shape, two of three. The last two share theirs: the last has a K that is short, which has room for so
+    many parts."""
+    turn, last = min(number, len(shapes) - 2), len(shapes) - 1
+
+    def has_few_parts(text):
+        value = {key: int(number) for key, number in re.findall(r"(\w+) = (\d+)", text)}
+        shares = value["tile_n"] == 64 and value.get("lifters") == 0
+        return value.get("split_k", 1) * (value.get("consumers", 2) if shares else 1) <= parts
+
+    return [text for i, text in enumerate(choose(configs, args)) if (i + turn) % (len(shapes) - 1) < 2
+            and (number < last - 1 or has_few_parts(text) == (number == last))]
 
 
 def check_target(targets, run_kind):

@@ -20,10 +20,10 @@ KERNELS = {
     "forward_128_cap": ("forward", "bf16", 128, (), "cap = 30.0 window = [*, 0]", 0),
     "forward_128_mask": ("forward", "bf16", 128, ("mask",), "", 0),
     "forward_128_ranges": ("forward", "bf16", 128, ("key_ranges",), "", 72),
-    "gradients_64_dropout": ("gradients", "bf16", 64, ("dropout",), "", 184),
-    "gradients_128_dropout": ("gradients", "bf16", 128, ("dropout",), "window = [*, 0]", 64),
+    "gradients_64_dropout": ("gradients", "bf16", 64, ("dropout",), "", 156),
+    "gradients_128_dropout": ("gradients", "bf16", 128, ("dropout",), "window = [*, 0]", 16),
     "gradients_128_ranges": ("gradients", "bf16", 128, ("key_ranges",), "", 0),
-    "gradients_64_ranges": ("gradients", "bf16", 64, ("key_ranges",), "", 184),
+    "gradients_64_ranges": ("gradients", "bf16", 64, ("key_ranges",), "", 188),
 }
 TYPES = {"dropout": "tensor<2xi64>", "mask": "tensor<2x1x?x?xi1>", "key_ranges": "tensor<2x?x2xi32>"}
 
