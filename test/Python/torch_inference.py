@@ -241,6 +241,19 @@ class Models(unittest.TestCase):
             model(torch.randn(2, 64))
         self.assertEqual(calls, [["input"], "before", "after", *([[], "before", "after"] * 2)])
 
+    def test_transformer_encoder(self):
+        """Whose layers give all weights to one kernel of PyTorch's, where they evaluate."""
+        torch.manual_seed(0)
+        model = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 2, 128, batch_first=True), 2).eval()
+        x, padding = torch.randn(2, 16, 64), torch.arange(16).expand(2, -1) >= torch.tensor([[16], [9]])
+        with torch.inference_mode():
+            expected = model(x), model(x, src_key_padding_mask=padding)[:1]
+            fp8.torch.quantize_for_inference(model)
+            found = model(x), model(x, src_key_padding_mask=padding)[:1]
+        for value, other in zip(found, expected):
+            self.assertLess(get_error(value, other.double()), 0.05)
+            self.assertGreater(get_error(value, other.double()), 0.001)
+
     def test_a_second_time(self):
         model = make_model()
         fp8.torch.quantize_for_inference(model, "rowwise", filter="0")

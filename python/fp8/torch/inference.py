@@ -109,6 +109,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
 def finish(model):
     """What is to be done of a model once its layers are quantized, or come from a checkpoint."""
     invariance.undo(model)
+    _leave_fast_paths(model)
     merged_linears.prepare(model)
     weight_types.tell(model)
     readers = weight_types.find_readers(model)
@@ -118,6 +119,17 @@ def finish(model):
         warnings.warn(f"fp8: activations are cast to the type of a weight, which is one of 8 bits now, by "
                       f"{', '.join(cast)}: checkpoints have to leave these layers in high precision",
                       stacklevel=3)
+
+
+def _leave_fast_paths(model):
+    """Has layers of torch.nn.TransformerEncoder call theirs: evaluating, they would give all weights to one kernel."""
+    for module in model.modules():
+        if isinstance(module, nn.TransformerEncoderLayer) and any(map(_is_quantized, module.children())):
+            module.activation_relu_or_gelu = 0  # What says that there is such a kernel.
+    for module in model.modules():
+        if isinstance(module, nn.TransformerEncoder) and any(
+                getattr(layer, "activation_relu_or_gelu", 1) == 0 for layer in module.layers):
+            module.use_nested_tensor = False
 
 
 def report(model, batch=None, path=None, **options):
