@@ -69,7 +69,9 @@ class Attention(unittest.TestCase):
         def multiply(x, y):
             return jax.lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=jnp.float32)
         x, y = make()[0][0, :, 0], make(dtype=jnp.bfloat16)[1][0, :, 0].T
-        self.compare([fp8.jax.compile(multiply, target="cpu", cache=False)(x, y)], [multiply(x, y)], 1e-6)
+        for x in (x, x.astype(jnp.float16)):
+            expected = x.astype(jnp.float32) @ y.astype(jnp.float32)
+            self.compare([fp8.jax.compile(multiply, target="cpu", cache=False)(x, y)], [expected], 1e-6)
 
     def test_transformations(self):
         tensors = make()

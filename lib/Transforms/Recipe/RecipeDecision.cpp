@@ -184,16 +184,20 @@ void fp8::remarkDecision(linalg::LinalgOp op, const RecipeDecision &decision) {
                  decision);
 }
 
+static void printExtent(raw_ostream &os, StringRef name, int64_t extent) {
+  os << name;
+  if (ShapedType::isDynamic(extent))
+    os << '?';
+  else
+    os << extent;
+}
+
 void fp8::remarkDecision(GroupedMatmulOp op, const RecipeDecision &decision) {
   SmallVector<int64_t> a = op.getShapeOfA(), b = op.getShapeOfB();
   std::string text;
   llvm::raw_string_ostream os(text);
   auto print = [&](StringRef name, int64_t extent) {
-    os << name;
-    if (ShapedType::isDynamic(extent))
-      os << '?';
-    else
-      os << extent;
+    printExtent(os, name, extent);
   };
   print("groups=", op.getNumGroups());
   print(" M=", a[a.size() - 2]);
@@ -208,11 +212,7 @@ void fp8::remarkDecision(AttentionOp op, const RecipeDecision &decision) {
   std::string text;
   llvm::raw_string_ostream os(text);
   auto print = [&](StringRef name, int64_t extent) {
-    os << name;
-    if (ShapedType::isDynamic(extent))
-      os << '?';
-    else
-      os << extent;
+    printExtent(os, name, extent);
   };
   print("batch=", q[0]);
   print(" heads=", q[op.getHeadDim()]);

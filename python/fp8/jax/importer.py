@@ -111,7 +111,7 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
 def _write_algorithms(ir, module):
     """Writes the algorithm of products, which IREE's conversion does not take, as types of their operands: those of
     gradients of JAX's attention are one of f32 and one of bf16, of which both are read as bf16. Without one the
-    narrower operand becomes what the other is of."""
+    narrower operand becomes what the other is of, and bf16 beside f16 both f32."""
     for operation in list(imports.walk(module.operation)):
         if operation.name != "stablehlo.dot_general":
             continue
@@ -126,7 +126,9 @@ def _write_algorithms(ir, module):
             kinds = [ir.Type.parse(said[1]), ir.Type.parse(said[2])]
             del operation.attributes["algorithm"]
         elif kinds[0] != kinds[1] and all(isinstance(kind, ir.FloatType) for kind in kinds):
-            kinds = [max(kinds, key=lambda kind: kind.width)] * 2
+            # bf16 and f16 are of one width, and neither has the other's values.
+            wide = max(kinds, key=lambda kind: kind.width)
+            kinds = [wide if kinds[0].width != kinds[1].width else ir.F32Type.get(module.context)] * 2
         for number, kind in enumerate(kinds):
             _convert_operand(ir, operation, number, kind)
 

@@ -100,7 +100,7 @@ def _is_in_memory(bound):
             bound["query"], bound["key"], bound["value"], attn_mask=bound.get("attn_mask"),
             dropout_p=bound.get("dropout_p", 0.0), is_causal=bound.get("is_causal", False), scale=bound.get("scale"),
             enable_gqa=bound.get("enable_gqa", False))
-    except (RuntimeError, NotImplementedError, TypeError):
+    except RuntimeError:
         return False  # A build of PyTorch without such a device.
     return choice == SDPBackend.MATH.value
 
