@@ -23,10 +23,11 @@ class Norm(nn.Module):
     def __init__(self, size):
         super().__init__()
         self.weight = nn.Parameter(torch.rand(size) + 0.5)
+        self.eps = 1e-5
 
     def forward(self, x):
         wide = x.float()
-        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
         return self.weight * wide.to(x.dtype)
 
 
