@@ -1,6 +1,7 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
-"""One rank with the kernels of a GPU, on the emulator: scales that ranks share, and FSDP2 with codes, have the bits of neither."""
+"""One rank with the kernels of a GPU, on the emulator: scales that ranks share, and FSDP2 with codes or without, have the
+bits of neither."""
 
 import sys
 import unittest
@@ -28,6 +29,7 @@ def train(recipe, way=None):
     fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target="sm_90a", only_faster=False)
     if way == "codes":
         fp8.torch.gather_in_fp8(model)
+    if way in ("codes", "plain"):
         fully_shard(model)
     if way == "shared":
         fp8.torch.share_amaxes(model)
@@ -46,10 +48,11 @@ def train(recipe, way=None):
 
 class OneRank(unittest.TestCase):
     def test_bits(self):
-        cases = ("current", "shared"), ("delayed", "shared"), ("block", "codes"), ("delayed", "codes")
+        cases = ("current", "shared"), ("delayed", "shared"), ("block", "codes"), ("delayed", "codes"), ("delayed", "plain")
 
         def run():
             alone = {recipe: train(recipe) for recipe in ("current", "delayed", "block")}
+            # Nothing is different for weights that FSDP2 copies before each use.
             with mock.patch.object(shard_programs, "turn", side_effect=AssertionError("a weight's codes are turned")):
                 return {case: all(map(torch.equal, train(*case), alone[case[0]])) for case in cases}
         self.assertEqual(ranks.run(1, run), [{case: True for case in cases}])
