@@ -100,6 +100,18 @@ class Compile(unittest.TestCase):
         self.assertEqual([(remark.name, remark.kind) for remark in compiled.remarks],
                          [("layer", "fp8")])
 
+    def test_checkpoints(self):
+        """Layers that the backward computes again, as jax.checkpoint and flax's remat have it, also in a scan."""
+        weights, x, targets = make_weights(), make_input(4, WIDTH), make_input(4, WIDTH, seed=2)
+
+        def scanned(weights, x, targets):
+            y, _ = jax.lax.scan(lambda y, _: (jax.checkpoint(mlp)(weights, y), None), x, length=3)
+            return jnp.mean((y - targets) ** 2)
+        for function in (jax.checkpoint(loss), scanned):
+            step = jax.value_and_grad(function)
+            got = compile(step)(weights, x, targets)
+            self.assertLess(get_error(got, step(weights, x, targets)), 1e-5)
+
     def test_weights_by_name(self):
         def function(x, w):
             with jax.named_scope("layer"):

@@ -1,7 +1,7 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: %import_python %s
-"""Models that cast activations to the type of a layer's weight: these layers stay in high precision, or a
-warning says which checkpoints do not have them so."""
+"""Models that cast activations to the type of a layer's weight, or multiply with it themselves: these layers stay in high precision,
+or a warning says which checkpoints do not have them so."""
 
 import tempfile
 import unittest
@@ -9,6 +9,7 @@ import warnings
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import fp8
 import fp8.torch
@@ -58,6 +59,27 @@ class Knows(nn.Module):
         return self.proj(x.to(self.proj.weight.dtype))
 
 
+class Takes(nn.Module):
+    """As WavLM's attention and timm's BEiT have it: products with weights of layers that nobody calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(32, 32) for _ in range(4))
+        self.up, self.down, self.last = nn.Linear(32, 64, bias=False), nn.Linear(64, 32), nn.Linear(32, 32)
+        nn.init.xavier_uniform_(self.last.weight)
+
+    def attend(self, x):
+        return F.multi_head_attention_forward(
+            x, x, x, 32, 2, torch.empty(0), torch.cat([self.q.bias, self.k.bias, self.v.bias]), None, None, False, 0.0,
+            self.out.weight, self.out.bias, need_weights=False, use_separate_proj_weight=True, q_proj_weight=self.q.weight,
+            k_proj_weight=self.k.weight, v_proj_weight=self.v.weight)[0]
+
+    def forward(self, x):
+        y = self.attend(x) @ self.up.weight.to(x.dtype).T
+        y = F.linear(input=y, weight=self.down.weight)
+        return self.last(y.to(self.last.weight.device))
+
+
 class WeightTypes(unittest.TestCase):
     def test_left(self):
         model, x = Vision().bfloat16(), torch.randn(4, 32)
@@ -72,6 +94,17 @@ class WeightTypes(unittest.TestCase):
         self.assertEqual(reasons["blocks.0.down"],
                          "Vision.get_dtype casts activations to the type of its weight")
         fp8.torch.quantize_for_inference(Block(), "rowwise")  # Alone nobody asks.
+
+    def test_products(self):
+        model, x = Takes(), torch.randn(5, 1, 32)
+        expected = model(x)
+        fp8.torch.quantize_for_inference(model, "rowwise")
+        self.assertIsInstance(model.last, fp8.torch.QuantizedLinear)
+        self.assertLess((model(x) - expected).norm() / expected.norm(), 0.1)
+        reasons = {layer.name: layer.reason for layer in fp8.torch.report(model) if layer.kind == "high precision"}
+        says = "multiplies with its weight and does not call it"
+        self.assertEqual(reasons, {**{name: f"Takes.attend {says}" for name in ("q", "k", "v", "out")},
+                                   **{name: f"Takes.forward {says}" for name in ("up", "down")}})
 
     def test_told(self):
         model, x = Knows(), torch.randn(4, 32)

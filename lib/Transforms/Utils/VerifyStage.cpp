@@ -37,6 +37,11 @@ static bool isContractionOfDequantizes(linalg::LinalgOp op) {
 }
 
 static LogicalResult verifyImport(Operation *op) {
+  // Later phases look for functions in the program alone, and have no scales
+  // for others. Modules of a GPU's kernels are of another kind.
+  if (isa<ModuleOp>(op) && op->getParentOp())
+    return op->emitOpError("expected functions in the program itself, but got "
+                           "a module in it: compile each by itself");
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || !isContraction(linalgOp))
     return success();

@@ -89,6 +89,7 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
     with ir.Context() as context:
         try:
             module = ir.Module.parse(text)
+            _drop_barriers(module)
             _write_algorithms(ir, module)
             passmanager.PassManager.parse(PIPELINE).run(module.operation)
         except ir.MLIRError as error:
@@ -106,6 +107,15 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
                 del module.operation.attributes[attribute]
         return Program(str(module), jax.tree_util.tree_map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), lowered.out_info))
+
+
+def _drop_barriers(module):
+    """Takes away the barriers that jax.checkpoint has against XLA's reuse of values: IREE makes its own operation of them."""
+    for operation in list(imports.walk(module.operation)):
+        if operation.name == "stablehlo.optimization_barrier":
+            for result, operand in zip(operation.results, operation.operands):
+                result.replace_all_uses_with(operand)
+            operation.operation.erase()
 
 
 def _write_algorithms(ir, module):
