@@ -13,7 +13,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import attention_graphs, choices, fused_linears, graphs
+from fp8.torch import attention_graphs, choices, fused_linears, graphs, repeated
 from fp8.torch.linear_programs import settle_only_faster
 
 
@@ -110,6 +110,9 @@ class Backend:
       quantize_for_inference, where one query sees what a mask of bool says, as in decoding with a
       static cache, and in graphs with products in FP8 for sliding windows and for calls that
       PyTorch has no kernel of;
+    - share_layers: compiles what layers of quantize_for_inference repeat between their products once for all of them
+      (fp8.torch.repeated), in graphs without a gradient. That takes Inductor less time, and each call of a layer
+      more, but in CUDA graphs. None is True on a CPU, where that was measured;
     - options: of fp8.compile.
 
     Layers of quantize_for_inference become parts of their own with what is between them, `fused`
@@ -121,7 +124,7 @@ class Backend:
     """
 
     def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=None,
-                 rest="inductor", mode=None, attention=None, **options):
+                 rest="inductor", mode=None, attention=None, share_layers=None, **options):
         options, inductor = _divide_options(options)
         self.recipe, self.target, self.options = recipe, target, options
         only_faster = settle_only_faster(only_faster, options)
@@ -141,7 +144,7 @@ class Backend:
         self._replays = bool(self._config and self._config.get("triton.cudagraphs"))
         self._breaks_before = Counter(counters["graph_break"])
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
-        self._graphs, self._ends_steps = 0, True
+        self._graphs, self._ends_steps, self._share_layers = 0, True, share_layers
 
     def __call__(self, module, inputs):
         number, self._graphs = self._graphs, self._graphs + 1
@@ -165,6 +168,8 @@ class Backend:
                 saved.update(graphs.get_saved_parameters(graph.graph, parameters))
                 kind, names = "forward", graphs.name_forward(graph.graph, parameters)
             self._compile(f"graph{number}.{kind}", graph, names)
+            if others.get("is_inference") and self._shares(graph):
+                self._calls.extend(repeated.share(graph, self._inner))
             made = self._inner(graph, inputs, **others)
             return _resolve(made) if others.get("is_backward") else made
 
@@ -225,6 +230,11 @@ class Backend:
         if recipe is None or device is None or not self._only_faster:
             return True
         return choices.expects_faster(graph.graph, recipe, self._replays)
+
+    def _shares(self, graph):
+        if self._share_layers is None:
+            return self._inner is not _interpret and self._find_device(graph) is None
+        return self._share_layers
 
     def _find_device(self, graph):
         """The GPU that a graph's arguments are on, or None."""

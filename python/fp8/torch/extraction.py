@@ -14,7 +14,7 @@ def _find_root(node, nodes):
     return node
 
 
-def _get_order(value):
+def get_order(value):
     """The order of the dimensions in which a tensor that is laid out in another one, without
     holes, is contiguous; None for others."""
     if not isinstance(value, torch.Tensor) or not all(
@@ -24,7 +24,7 @@ def _get_order(value):
     return None if value.is_contiguous() or not value.permute(order).is_contiguous() else order
 
 
-def _permute(graph, node, order):
+def permute(graph, node, order):
     result = graph.call_function(torch.ops.aten.permute.default, (node, list(order)))
     result.meta["val"] = node.meta["val"].permute(order)
     return result
@@ -38,7 +38,7 @@ def _add_placeholder(graph, source, order):
     if order is None:
         return node
     node.meta["val"] = source.meta["val"].permute(order)
-    return _permute(graph, node, [order.index(dim) for dim in range(len(order))])
+    return permute(graph, node, [order.index(dim) for dim in range(len(order))])
 
 
 class Partition:
@@ -69,7 +69,7 @@ class Partition:
         self.module = torch.fx.GraphModule(owner, graph)
 
     def _get_order(self, source):
-        return _get_order(source.meta.get("val")) if self._lays_out else None
+        return get_order(source.meta.get("val")) if self._lays_out else None
 
     def call(self, run):
         """Puts a call of what computes the same into the graph, in place of the nodes. Returns
@@ -83,7 +83,7 @@ class Partition:
             arguments = []
             for source in self.inputs:
                 order = self._get_order(source)
-                arguments.append(source if order is None else _permute(graph, source, order))
+                arguments.append(source if order is None else permute(graph, source, order))
             node = graph.call_function(torch.ops.fp8.part.default,
                                        (call.key, *call.split(arguments)))
             node.meta["val"] = [output.meta["val"].contiguous() for output in self.outputs]

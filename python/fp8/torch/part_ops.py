@@ -16,15 +16,15 @@ _calls = weakref.WeakValueDictionary()
 def _find_key(module):
     """What a part is called in the text of graphs, by which Inductor's cache finds them: the same in each process, whatever
     that has compiled before. Of several that are alike and alive each has a number."""
-    text = "".join(f"{node.format_node()} {_describe(node.meta.get('val'))}\n" for node in module.graph.nodes)
+    text = "".join(f"{node.format_node()} {describe(node.meta.get('val'))}\n" for node in module.graph.nodes)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return next(key for number in itertools.count() if (key := f"{digest}/{number}") not in _calls)
 
 
-def _describe(value):
+def describe(value):
     if isinstance(value, torch.Tensor):
         return f"{value.dtype} {tuple(value.shape)} {value.stride()} {value.device}"
-    return [_describe(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [describe(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 class Call:
@@ -77,7 +77,8 @@ class Call:
                 for value in values]
 
 
-def _get_call(key):
+def get_call(key):
+    """The Call of a key that a graph has. Raises ArgumentError where nothing holds it any more."""
     call = _calls.get(key)
     if call is None:
         raise ArgumentError(f"expected the part '{key}' of a compiled graph to be alive, but it is "
@@ -86,11 +87,11 @@ def _get_call(key):
 
 
 def _run(key, tensors, sizes):
-    return _get_call(key).run(tensors, sizes)
+    return get_call(key).run(tensors, sizes)
 
 
 def _infer(key, tensors, sizes):
-    return _get_call(key).infer(tensors, sizes)
+    return get_call(key).infer(tensors, sizes)
 
 
 part = operations.define("part(str key, Tensor[] tensors, SymInt[] sizes) -> Tensor[]", _run,
