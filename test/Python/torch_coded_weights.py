@@ -315,6 +315,23 @@ class States(unittest.TestCase):
         self.assertEqual(weight.data[0, 0].item(), 1)
         self.assertIsNotNone(weight.grad)
 
+    def test_data_between_forward_and_backward(self):
+        """Gradients are those of the weights that the forward took."""
+        for wrap in (lambda model: model, lambda model: torch.compile(model, backend="aot_eager", fullgraph=True)):
+            expected = None
+            for assigned in (None, 1.0, torch.nan):
+                model, x = make_model(), make_input().requires_grad_()
+                y = wrap(model)(x)
+                if assigned is not None:
+                    for layer in (model[0], model[3]):
+                        layer.weight.data = torch.full(layer.weight.shape, assigned, dtype=layer.weight.dtype)
+                y.float().square().sum().backward()
+                got = [x.grad, *(each.grad for each in model.parameters())]
+                expected = expected or got
+                for mine, its in zip(got, expected, strict=True):
+                    self.assertTrue(torch.equal(mine, its))
+                self.assertEqual(assigned is None, torch.equal(model(x), y))
+
     def test_steps_behind_data(self):
         """An optimizer goes on with what the parameter's data is, and with its master where that is what it was."""
         for options in ({}, {"masters": "split"}, {"moments": "fp8"}):

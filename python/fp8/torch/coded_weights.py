@@ -122,6 +122,10 @@ class CodedWeight(GatheredWeight):
     def content(self):
         return self._content
 
+    def make_like(self, content):
+        """What it was while its codes were others."""
+        return CodedWeight(content, self.dtype)
+
     @property
     def data(self):
         return torch.Tensor.data.__get__(self)

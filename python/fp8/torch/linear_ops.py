@@ -328,6 +328,8 @@ def _save(ctx, inputs, output):
     x, weight, bias, ctx.unit, *_ = inputs
     ctx.has_bias = bias is not None
     codes = output[1:]
+    # An assignment to the data of a parameter in FP8 gives it other codes, which its version does not show.
+    ctx.content = weight.content if is_gathered(weight) and hasattr(weight, "content") else None
     if codes:
         ctx.mark_non_differentiable(*codes)
         ctx.set_materialize_grads(False)
@@ -338,6 +340,8 @@ def _save(ctx, inputs, output):
 def _differentiate(ctx, backward, dy):
     """The gradients of x, the weight and the bias, None for those that nobody needs."""
     weight, *saved = ctx.saved_tensors
+    if ctx.content is not None and ctx.content is not weight.content:
+        weight = weight.make_like(ctx.content)
     needs_x, needs_weight, needs_bias, *_ = ctx.needs_input_grad
     # The gradient of a bias comes with that of the weight.
     computes_weight = needs_weight or needs_bias
