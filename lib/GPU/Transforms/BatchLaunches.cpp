@@ -86,6 +86,11 @@ static Accesses findAccesses(Operation *op) {
   Accesses accesses;
   if (isMemoryEffectFree(op) || isa<memref::AllocOp>(op))
     return accesses;
+  if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+    accesses.reads.insert(findBase(copy.getSource()));
+    accesses.writes.insert(findBase(copy.getTarget()));
+    return accesses;
+  }
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   auto launch = dyn_cast<LaunchOp>(op);
   if ((!linalgOp && !launch && !isa<memref::DeallocOp>(op)) ||
@@ -404,66 +409,103 @@ void BatchLaunchesPass::batchLaunches(Block &block) {
     merge(launches);
 }
 
-/// Fills of arguments of one type with one number, at the place of the first.
-static SmallVector<SmallVector<linalg::FillOp>> findFills(Block &block) {
+/// The argument that a fill, or a copy of another one, makes; null for what is
+/// no such thing.
+static Value getSmallTarget(Operation *op) {
+  Value target;
+  if (auto fill = dyn_cast<linalg::FillOp>(op))
+    target = fill.getOutputs().front();
+  else if (auto copy = dyn_cast<memref::CopyOp>(op);
+           copy && isa<BlockArgument>(copy.getSource()) &&
+           copy.getSource().getType() == copy.getTarget().getType())
+    target = copy.getTarget();
+  auto type =
+      dyn_cast_if_present<MemRefType>(target ? target.getType() : Type());
+  bool isSmall = type && type.hasStaticShape() && isa<BlockArgument>(target) &&
+                 type.getNumElements() <= kMaxBlocks;
+  return isSmall ? target : Value();
+}
+
+/// Whether the number of a fill is there in front of `first`.
+static bool isKnownBefore(Operation *op, Operation *first) {
+  auto fill = dyn_cast<linalg::FillOp>(op);
+  Operation *number = fill ? fill.getInputs().front().getDefiningOp() : nullptr;
+  return !number || number->getBlock() != first->getBlock() ||
+         number->isBeforeInBlock(first);
+}
+
+/// Fills and copies of arguments of one type, at the place of the first.
+static SmallVector<SmallVector<Operation *>> findFills(Block &block) {
   struct Fills {
-    SmallVector<linalg::FillOp> fills;
+    SmallVector<Operation *> ops;
     /// What others have accessed since the first.
     Accesses since;
   };
-  llvm::MapVector<std::pair<Value, Type>, Fills> open;
-  SmallVector<SmallVector<linalg::FillOp>> done;
+  llvm::MapVector<Type, Fills> open;
+  SmallVector<SmallVector<Operation *>> done;
   for (Operation &op : block) {
     Accesses accesses = findAccesses(&op);
-    auto fill = dyn_cast<linalg::FillOp>(op);
-    Value memory = fill ? fill.getOutputs().front() : Value();
-    auto type = fill ? dyn_cast<MemRefType>(memory.getType()) : MemRefType();
-    bool isOne = type && type.hasStaticShape() && isa<BlockArgument>(memory) &&
-                 type.getNumElements() <= kMaxBlocks;
-    std::pair<Value, Type> own;
-    if (isOne) {
-      own = {fill.getInputs().front(), type};
-      if (open.contains(own) && conflict(open[own].since, accesses)) {
-        done.push_back(open[own].fills);
-        open[own] = Fills();
+    Value target = getSmallTarget(&op);
+    if (target) {
+      Fills &fills = open[target.getType()];
+      Accesses own;
+      for (Operation *other : fills.ops) {
+        Accesses each = findAccesses(other);
+        own.reads.insert(each.reads.begin(), each.reads.end());
+        own.writes.insert(each.writes.begin(), each.writes.end());
       }
-      open[own].fills.push_back(fill);
+      if (!fills.ops.empty() &&
+          (conflict(fills.since, accesses) || conflict(own, accesses) ||
+           !isKnownBefore(&op, fills.ops.front()))) {
+        done.push_back(fills.ops);
+        fills = Fills();
+      }
+      fills.ops.push_back(&op);
     }
-    for (auto &[key, fills] : open) {
-      if (isOne && key == own)
+    for (auto &[type, fills] : open) {
+      if (target && type == target.getType())
         continue;
       fills.since.isKnown &= accesses.isKnown;
       fills.since.reads.insert(accesses.reads.begin(), accesses.reads.end());
       fills.since.writes.insert(accesses.writes.begin(), accesses.writes.end());
     }
   }
-  for (auto &[key, fills] : open)
-    done.push_back(fills.fills);
+  for (auto &[type, fills] : open)
+    done.push_back(fills.ops);
   return done;
 }
 
-/// Such fills become one loop over all.
+/// Such fills and copies become one loop over all.
 void BatchLaunchesPass::batchFills(Block &block) {
-  for (ArrayRef<linalg::FillOp> fills : findFills(block)) {
-    if (fills.size() < 2)
+  for (ArrayRef<Operation *> ops : findFills(block)) {
+    if (ops.size() < 2)
       continue;
-    linalg::FillOp first = fills.front();
-    OpBuilder b(first);
-    auto memories = llvm::map_to_vector(
-        fills, [](linalg::FillOp fill) { return fill.getOutputs().front(); });
-    int64_t rank = cast<MemRefType>(memories.front().getType()).getRank();
-    SmallVector<AffineMap> maps(memories.size(),
+    OpBuilder b(ops.front());
+    SmallVector<Value> sources, targets;
+    for (Operation *op : ops) {
+      targets.push_back(getSmallTarget(op));
+      if (auto copy = dyn_cast<memref::CopyOp>(op))
+        sources.push_back(copy.getSource());
+    }
+    int64_t rank = cast<MemRefType>(targets.front().getType()).getRank();
+    SmallVector<AffineMap> maps(sources.size() + targets.size(),
                                 b.getMultiDimIdentityMap(rank));
     SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-    SmallVector<Value> numbers(memories.size(), first.getInputs().front());
-    linalg::GenericOp::create(b, first.getLoc(), TypeRange(), ValueRange(),
-                              memories, maps, loops,
-                              [&](OpBuilder &inner, Location loc, ValueRange) {
-                                linalg::YieldOp::create(inner, loc, numbers);
-                              });
-    numBatched += fills.size() - 1;
-    for (linalg::FillOp fill : fills)
-      fill.erase();
+    linalg::GenericOp::create(
+        b, ops.front()->getLoc(), TypeRange(), sources, targets, maps, loops,
+        [&](OpBuilder &inner, Location loc, ValueRange arguments) {
+          SmallVector<Value> results;
+          for (Operation *op : ops) {
+            auto fill = dyn_cast<linalg::FillOp>(op);
+            results.push_back(fill ? fill.getInputs().front()
+                                   : arguments.front());
+            arguments = arguments.drop_front(fill ? 0 : 1);
+          }
+          linalg::YieldOp::create(inner, loc, results);
+        });
+    numBatched += ops.size() - 1;
+    for (Operation *op : ops)
+      op->erase();
   }
 }
 

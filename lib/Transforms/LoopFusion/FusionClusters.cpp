@@ -164,16 +164,19 @@ static bool waitsForAll(Operation *op, const FusionLayouts &layouts) {
 }
 
 /// Whether `ops` hold columns while they measure whole rows, which is more than
-/// there are registers for.
+/// there are registers for. What is measured of the whole tensor is held by no
+/// row: nothing in a pass waits for it.
 static bool holdBoth(ArrayRef<Operation *> ops, const FusionLayouts &layouts) {
   return llvm::any_of(ops,
                       [&](Operation *op) {
                         return getAwaitedRows(op, layouts).has_value();
                       }) &&
          llvm::any_of(ops, [&](Operation *op) {
-           return isReduction(op) &&
-                  layouts.lookup(op->getResult(0))->block.back() ==
-                      ScaledType::kWhole;
+           if (!isReduction(op))
+             return false;
+           const FusionLayout &layout = *layouts.lookup(op->getResult(0));
+           return layout.block.back() == ScaledType::kWhole &&
+                  !layout.isSingle();
          });
 }
 

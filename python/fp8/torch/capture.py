@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from fp8.torch import attention, attention_calls, grouped_ops, linear_ops, products
+from fp8.torch import attention, attention_calls, grouped_ops, linear_ops, products, shared_codes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 from fp8.torch.linear_programs import ELEMENTS
 
@@ -252,7 +252,7 @@ class Mode(TorchFunctionMode):
 
     def _multiply(self, number, x, weight, is_transposed, bias=None):
         """x w^T, or x w of a weight that is_transposed, and a bias; or None."""
-        prepared = self._prepare(number, x, weight, bias)
+        prepared, given = self._prepare(number, x, weight, bias), x
         inputs, outputs = weight.shape if is_transposed else (weight.shape[1], weight.shape[0])
         if prepared is None or x.ndim == 0 or x.shape[-1] != inputs:
             return None
@@ -271,7 +271,8 @@ class Mode(TorchFunctionMode):
         if torch.compiler.is_compiling() or not is_plain(x2, weight):
             y = torch.ops.fp8.linear(x2, weight, bias, unit, saves)[0]
         else:
-            y = linear_ops.Linear.apply(x2, weight, bias, linear_ops.get_unit(unit), saves)
+            identity = shared_codes.identify(given, x.dtype) if saves else None
+            y = linear_ops.Linear.apply(x2, weight, bias, linear_ops.get_unit(unit), saves, identity)
         return y.reshape(*x.shape[:-1], outputs)
 
     def _multiply_groups(self, number, x, b, is_transposed, ends):

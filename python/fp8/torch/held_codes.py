@@ -31,8 +31,8 @@ class HeldCodes:
         if self.is_delayed:
             # Its own, since a state's becomes that of the next step, whose codes are not there yet: a CUDA graph
             # does not see that these are dropped.
-            self._inverse = torch.empty(1, 1, device=device)
-            self.values["weight.scale_inv"] = self.values["weight.scale_inv_1"] = self._inverse
+            inverse = self.arguments["inverse"] = torch.empty(1, 1, device=device)
+            self.values["weight.scale_inv"] = self.values["weight.scale_inv_1"] = inverse
         else:
             self._add_inverses(sizes, device)
 
@@ -70,8 +70,8 @@ class HeldCodes:
         return True
 
     def find_copy(self, is_master=False):
-        """(to, from) of the inverse of the scale that codes were just written with, or None."""
-        return (self._inverse, self.arguments["factor"]) if self.is_delayed else None
+        """What has to be copied behind a step, or None: programs write all that is theirs."""
+        return None
 
     def mark(self, weight):
         """Codes are those of a weight as it is now."""

@@ -1,5 +1,6 @@
 """Custom operations of PyTorch that call programs of linear layers."""
 
+import hashlib
 import itertools
 import os
 import tempfile
@@ -11,13 +12,22 @@ import fp8
 from fp8 import _core
 from fp8.errors import UnsupportedError
 from fp8.formats import DTYPES
-from fp8.torch import operations, seeds
+from fp8.torch import operations, seeds, shared_codes
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
 from fp8.torch.linear_programs import Shape
 
 _numbers = itertools.count()
+# Bits of a Unit's number that count.
+_COUNTED = 24
 _units = weakref.WeakValueDictionary()
+
+
+def _make_number(*what):
+    """A number for what computes by such programs. Graphs have it, which PyTorch keeps between processes: for another recipe,
+    by which results have other sizes, it has to be another one."""
+    digest = hashlib.sha256(repr((_core.get_versions(), *what)).encode()).digest()
+    return int.from_bytes(digest[:4], "little") << _COUNTED | next(_numbers)
 
 
 class _Function:
@@ -55,11 +65,15 @@ class Unit:
     is [inputs, outputs].
     """
 
+    # Whether another one may have kept what its backward takes of x.
+    shares_codes = True
+
     def __init__(self, programs, saved=None, caches_weight=False, is_transposed=False):
         self.programs, self.state = programs, None
         self.steps, self.caches_weight = True, caches_weight
         self.is_transposed = is_transposed
-        self.number, self._saved = next(_numbers), saved
+        self.number = _make_number(programs.recipe, programs.target, sorted(programs.options.items()), is_transposed)
+        self._saved = saved
         self.used, self._functions, self._weight = {}, {}, None
         self.dtype = None  # That of activations, in the last forward.
         self._prepared, self.before_call = _core.PreparedCalls(), None
@@ -190,6 +204,11 @@ class Unit:
         """The ValueInfos of what `forward` says of x besides y, with None for `rows`."""
         return self._get("train", rows, weight, has_bias, dtype=dtype).infos[1:]
 
+    def find_kept(self, x, weight, bias):
+        """What tells codes apart that `train` returns of x, or None: it returns none."""
+        function = self._get("train", x.shape[0], weight, bias is not None, dtype=x.dtype)
+        return tuple((info.name, info.dtype, tuple(info.shape)) for info in function.infos[1:]) or None
+
     def _prepare(self, name, function, names, values):
         """Lets calls of the same sizes go without what found the function."""
         if not self.caches_weight or names[1] != "weight":
@@ -278,6 +297,11 @@ def get_unit(number):
     return unit
 
 
+def find_unit(number):
+    """The same, or None if it is gone."""
+    return _units.get(number)
+
+
 # Types of codes and factors, by the names of infos.
 _DTYPES = {name: getattr(torch, dtype.numpy + (f"_x{dtype.lanes}" if dtype.lanes > 1 else ""),
                          torch.uint8) for name, dtype in DTYPES.items()}
@@ -288,6 +312,7 @@ def _run_forward(x, weight, bias, unit, saves):
 
 
 def _infer_forward(x, weight, bias, unit, saves):
+    shared_codes.use_in_graphs()
     rows = x.shape[0]
     results = [x.new_empty((rows, get_unit(unit).get_sizes(weight.shape)[1]))]
     if saves:
@@ -381,8 +406,9 @@ class Linear(torch.autograd.Function):
     """The same without operations of PyTorch: for eager mode."""
 
     @staticmethod
-    def forward(ctx, x, weight, bias, unit, saves):
-        results = unit.forward(x, weight, bias, saves)
+    def forward(ctx, x, weight, bias, unit, saves, identity=None):
+        results = (shared_codes.forward(identity, unit, x, weight, bias) if saves
+                   else unit.forward(x, weight, bias, False))
         _save(ctx, (x, weight, bias, unit), results)
         return results[0]
 
@@ -391,4 +417,4 @@ class Linear(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
                                    "has no second derivative")
-        return (*_differentiate(ctx, _differentiate_unit, dy), None, None)
+        return (*_differentiate(ctx, _differentiate_unit, dy), None, None, None)

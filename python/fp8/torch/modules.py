@@ -13,7 +13,7 @@ import fp8
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import converted, invariance, linear_ops, operations, products, speed
+from fp8.torch import converted, invariance, linear_ops, operations, products, shared_codes, speed
 from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import find_format
 from fp8.torch.autocasting import autocast, check_recipe
@@ -107,7 +107,7 @@ class Linear(nn.Linear):
     def compute(self, x, weight, bias, recipe):
         """x w^T + b of tensors that may be parts of the layer's."""
         check_tensor(x, "x")
-        has_codes, holds = is_gathered(weight), self._has_held_codes(recipe)
+        has_codes, holds, given = is_gathered(weight), self._has_held_codes(recipe), x
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
             dtype = torch.get_autocast_dtype(x.device.type)
             if has_codes and weight.dtype != dtype and not is_coded(weight):
@@ -132,7 +132,8 @@ class Linear(nn.Linear):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]
         else:
-            y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves)
+            identity = shared_codes.identify(given, x.dtype) if saves else None
+            y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves, identity)
         return y if x.ndim == 2 else y.reshape(*x.shape[:-1], outputs)
 
     # Programs take gathered codes as they are, where a graph would have their values: no graph has this.

@@ -11,7 +11,7 @@ import weakref
 import torch
 
 from fp8.errors import ArgumentError
-from fp8.torch import held_codes, modules
+from fp8.torch import backward_steps, held_codes, modules
 from fp8.torch import moments as moment_states
 from fp8.torch.coded_weights import is_coded
 from fp8.torch.lion import Lion
@@ -28,6 +28,9 @@ _MASTERS = {None: NEAREST, "stochastic": DRAWN, "split": SPLIT}
 class _Fused:
     """What the class of an optimizer has besides its own."""
 
+    # What makes steps within a backward, if something does.
+    _fp8_backward = None
+
     def step(self, closure=None):
         """Performs a step, as torch.optim's; behind it the codes of weights are those of the new ones."""
         # What a scheduler that wraps `step` would note.
@@ -41,6 +44,8 @@ class _Fused:
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        if self._fp8_backward is not None:
+            self._fp8_backward.end()
         with torch.no_grad():
             self._fp8_plan.step()
         return loss
@@ -75,6 +80,8 @@ class _Fused:
         super().add_param_group(param_group)
         if hasattr(self, "_fp8_plan"):
             self._fp8_plan.forget()
+            if self._fp8_backward is not None:
+                self._fp8_backward.attach()
 
     def __reduce_ex__(self, protocol):
         # What is copied or unpickled is torch's own: it knows no model.
@@ -119,7 +126,7 @@ def _find_layers(model, chosen):
     return found, left
 
 
-def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=None):
+def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=None, in_backward=False):
     """Makes the steps of an optimizer programs that read and write each parameter once, and write the
     codes of the weights of a model's `Linear` layers, so that no forward quantizes a weight.
 
@@ -130,7 +137,10 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
     - moments: "fp8" for a byte an element, codes with a factor for 128 of them, rounded stochastically;
     - masters: of parameters in bf16: "stochastic" rounds what a step makes of them stochastically, "split" keeps the
       other 16 bits of an f32 in the optimizer's state; None rounds to the nearest. Weights that are codes are rounded
-      stochastically; with "split" the optimizer has an f32 of them.
+      stochastically; with "split" the optimizer has an f32 of them;
+    - in_backward: makes the step of a parameter within the backward, when its gradient is complete, and lets go of that,
+      so that gradients of a model do not live together. `optimizer.step()` stays where it is, for small parameters. Gradients
+      are not accumulated, clipped by their norm, scaled by GradScaler, or added up over processes.
 
     Works in place, and returns the optimizer: its groups, state and hooks stay, and its state_dict is
     torch.optim's, but for what `moments` and `masters` add. `optimizer.fp8_left` says which layers' weights are not
@@ -149,6 +159,8 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
     if any(group.get("differentiable") for group in optimizer.param_groups):
         raise ArgumentError("expected an optimizer that is not differentiable, but got one that is")
     settings = _read_settings(max_norm, moments, masters)
+    if in_backward:
+        backward_steps.check_settings(settings)
     chosen = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     layers, left = _find_layers(model, chosen)
     wrapped = optimizer.__dict__.pop("step", None)
@@ -167,6 +179,9 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
             layer.take_codes()
     optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers, settings)
     optimizer._fp8_plan.forget()
+    if optimizer._fp8_backward is not None:
+        optimizer._fp8_backward.remove()
+    optimizer._fp8_backward = backward_steps.BackwardSteps(optimizer, optimizer._fp8_plan) if in_backward else None
     with torch.no_grad():
         optimizer._fp8_plan.write_codes()
     return optimizer

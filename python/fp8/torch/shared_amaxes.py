@@ -58,6 +58,8 @@ class _Shared(Unit):
 
     # Whether amaxes of a step say something to the next one.
     has_steps = True
+    # Its scales are set before a call, for what that computes.
+    shares_codes = False
 
     def __init__(self, recipe, programs, groups, parallel, *others):
         super().__init__(programs, *others)

@@ -101,12 +101,20 @@ class Plan:
         parameters = (each for group in self._optimizer().param_groups for each in group["params"])
         return next((i for i, each in enumerate(parameters) if each is parameter), 0)
 
-    def step(self):
+    def has_own_steps(self, parameter):
+        """Whether the step of its layer's scales, if there is one, ends with a backward."""
+        layer = self._layers.get(id(parameter))
+        return layer is None or layer._steps
+
+    def step(self, only=None):
+        """Makes a step of all parameters that have a gradient, or of the only one, with the number of its group."""
         optimizer = self._optimizer()
         taken, others = [], []
-        for group in optimizer.param_groups:
+        chosen = [(group, group["params"]) for group in optimizer.param_groups] if only is None else [
+            (optimizer.param_groups[only[0]], only[1:])]
+        for group, parameters in chosen:
             rest = []
-            for parameter in group["params"]:
+            for parameter in parameters:
                 if parameter.grad is not None and is_taken(parameter):
                     taken.append((group, self._get_item(parameter)))
                 elif parameter.grad is not None:
@@ -139,9 +147,9 @@ class Plan:
             raise ArgumentError(f"expected clip_factor to be a tensor of one number, but got {_describe(factor)}")
         shared = {name: value for name in ("grad_scale", "found_inf", "clip_factor")
                   if (value := getattr(optimizer, name, None)) is not None}
-        gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]
-                     if parameter.grad is not None]
-        if most is not None and gradients:
+        gradients = [] if most is None else [parameter.grad for group in optimizer.param_groups
+                                             for parameter in group["params"] if parameter.grad is not None]
+        if gradients:
             optimizer.grad_norm, own = _scale(gradients, most, shared.get("grad_scale"))
             shared["clip_factor"] = own if factor is None else own * factor.reshape(()).to(own.device)
         return shared

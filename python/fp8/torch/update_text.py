@@ -328,6 +328,9 @@ class _Writer:
         if is_delayed:
             self.take("scale", kind), self.take("factor", kind), self.take("row", f"memref<{grid[0]}x{grid[1]}xf32>")
             self.store(amax, "row", grid, "f32")
+            # What the codes are multiplied with, beside them: that of the state becomes the next step's.
+            self.take("inverse", f"memref<{grid[0]}x{grid[1]}xf32>")
+            self.store(self.name("factor"), "inverse", grid, "f32")
         else:
             self.lines.append(f"  {scale}, {factor} = fp8.compute_scale {amax} "
                               f"format = {code} scale_type = f32 {rule} : {kind}")

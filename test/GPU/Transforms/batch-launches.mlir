@@ -185,3 +185,37 @@ gpu.module @kernels {
     llvm.return
   }
 }
+
+// -----
+
+!s = memref<1xf32>
+
+module attributes {fp8_gpu.disjoint} {
+  // Copies of arguments are part of the loop that fills others.
+  // CHECK-LABEL: func.func @copies
+  // CHECK: linalg.generic {{.*}} ins(%arg2, %arg3 : memref<1xf32>, memref<1xf32>) outs(%arg0, %arg4, %arg1, %arg5 : {{.*}}) {
+  // CHECK-NEXT: ^bb0(%[[A:[a-z0-9_]+]]: f32, %[[B:[a-z0-9_]+]]: f32,
+  // CHECK-NEXT: linalg.yield %[[ZERO:[a-z0-9_]+]], %[[A]], %[[ZERO]], %[[B]] :
+  // CHECK-NOT: memref.copy
+  // CHECK: return
+  func.func @copies(%f: !s, %g: !s, %a: !s, %b: !s, %x: !s, %y: !s) {
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%f : !s)
+    memref.copy %a, %x : !s to !s
+    linalg.fill ins(%zero : f32) outs(%g : !s)
+    memref.copy %b, %y : !s to !s
+    return
+  }
+
+  // Not of what has just been written, and not to what is read before.
+  // CHECK-LABEL: func.func @chained_copies
+  // CHECK: memref.copy %arg0, %arg1
+  // CHECK: memref.copy %arg1, %arg2
+  // CHECK: memref.copy %arg0, %arg1
+  func.func @chained_copies(%f: !s, %g: !s, %h: !s) {
+    memref.copy %f, %g : !s to !s
+    memref.copy %g, %h : !s to !s
+    memref.copy %f, %g : !s to !s
+    return
+  }
+}

@@ -1,0 +1,139 @@
+"""Codes of activations that several layers read, as q, k and v of an attention do: kept for their backwards once.
+
+The first layer that reads a tensor keeps what its backward takes of it. Others of the same programs compute their result
+alone, and keep the same memory. Each has amaxes of its own, and multiplies with its own codes forward; backward the codes
+are those of the first, with their scale. These are the same bits where both scales are, as those of layers that have
+always read the same. In graphs of Inductor a pass finds such layers, elsewhere the tensor's memory and its version do.
+"""
+
+import hashlib
+import threading
+import weakref
+from pathlib import Path
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from fp8.torch.joint_passes import install
+
+_local = threading.local()
+
+
+class _Read:
+    """What the last layer that was the first to read a tensor has kept of it. All references are weak."""
+
+    def __init__(self, key, storage, unit, kind, codes):
+        self.key, self.kind, self._programs, self._is_transposed = key, kind, unit.programs, unit.is_transposed
+        # While there is one to it, no other storage is where it was.
+        self._storage = StorageWeakRef(storage)
+        self._codes = [weakref.ref(each) for each in codes]
+        self._readers = {unit.number}
+
+    def find(self, key, unit, kind):
+        """The codes, if they are what a Unit would keep. One that reads a tensor again is in another forward, before which
+        something may have written to its memory that PyTorch does not count."""
+        if key != self.key or kind != self.kind or unit.number in self._readers or (
+                unit.programs is not self._programs or unit.is_transposed != self._is_transposed):
+            return None
+        codes = [each() for each in self._codes]
+        if self._storage.expired() or any(each is None for each in codes):
+            return None
+        self._readers.add(unit.number)
+        return codes
+
+
+def identify(x, dtype):
+    """What tells a tensor that is rounded to a type, and its values, from others, and its storage; or None."""
+    # Modes around it would be asked of each of these.
+    with torch._C.DisableTorchFunction():
+        if type(x) is not torch.Tensor or x.is_inference() or x.is_neg():
+            return None
+        storage, place = x.untyped_storage(), None
+        if x.is_cuda:
+            # What one stream computes another does not wait for, and a graph has memory of its own.
+            place = torch._C._cuda_getCurrentRawStream(x.get_device()), torch.cuda.is_current_stream_capturing()
+        # The last size is a layer's inputs; how the rows are arranged does not matter where they are contiguous.
+        sizes = (x.numel(), x.shape[-1]) if x.is_contiguous() else (x.shape, x.stride())
+        return (storage._cdata, x.data_ptr(), sizes, x.dtype, dtype, x._version, place), storage
+
+
+def forward(identity, unit, x, weight, bias):
+    """What unit.forward(x, weight, bias, True) returns, with codes of another layer where it has kept the same."""
+    if identity is None or not unit.shares_codes:
+        return unit.forward(x, weight, bias, True)
+    key, storage = identity
+    kind = unit.find_kept(x, weight, bias)
+    last = getattr(_local, "read", None)
+    codes = last.find(key, unit, kind) if last is not None and kind else None
+    if codes is not None:
+        return [*unit.forward(x, weight, bias, False), *codes]
+    results = unit.forward(x, weight, bias, True)
+    _local.read = _Read(key, storage, unit, kind, results[1:]) if kind else None
+    return results
+
+
+# ===----------------------------------------------------------------------===
+# In graphs
+# ===----------------------------------------------------------------------===
+
+# The argument of the operations that says whether they return codes.
+_SAVES = 4
+_MOVES = {"view", "_unsafe_view", "reshape", "alias", "clone", "convert_element_type", "_to_copy"}
+
+
+def _describe(node, known):
+    """What is equal for nodes that are the same view, or rounded the same, of the same tensor."""
+    if not isinstance(node, torch.fx.Node):
+        return [_describe(each, known) for each in node] if isinstance(node, (list, tuple)) else node
+    if node not in known:
+        name = getattr(node.target, "_opname", "") if node.op == "call_function" else ""
+        known[node] = repr((name, str(node.target), _describe(node.args, known), sorted(
+            (key, _describe(value, known)) for key, value in node.kwargs.items()))) if name in _MOVES else node.name
+    return known[node]
+
+
+def _find_kind(node):
+    """What is the same of layers that would keep the same codes, or None."""
+    from fp8.torch.linear_ops import find_unit
+    unit = find_unit(node.args[3])
+    kept = [each for each in node.meta["val"][1:]]
+    if unit is None or not unit.shares_codes or not kept or not node.args[_SAVES]:
+        return None
+    return id(unit.programs), unit.is_transposed, str([(each.shape, each.dtype) for each in kept])
+
+
+def share(graph):
+    """Makes layers of one x in a joint graph of forward and backward keep the codes of the first."""
+    names = {torch.ops.fp8.linear_forward.default, torch.ops.fp8.coded_linear_forward.default}
+    first, known = {}, {}
+    for node in list(graph.nodes):
+        kind = _find_kind(node) if node.target in names else None
+        if kind is None:
+            continue
+        key = _describe(node.args[0], known), kind
+        if key not in first:
+            first[key] = node
+            continue
+        _take(graph, first[key], node)
+
+
+def _take(graph, first, node):
+    """Gives what reads the codes of a node those of the first."""
+    kept = {user.args[1]: user for user in first.users}
+    for user in list(node.users):
+        place = user.args[1]
+        if place == 0:
+            continue
+        if place not in kept:
+            with graph.inserting_after(first):
+                kept[place] = graph.call_function(user.target, (first, place))
+                kept[place].meta = dict(user.meta)
+        user.replace_all_uses_with(kept[place])
+        graph.erase_node(user)
+    node.update_arg(_SAVES, False)
+    node.meta["val"] = node.meta["val"][:1]
+
+
+def use_in_graphs():
+    """Has Inductor do so, from now on."""
+    install("joint_custom_pre_pass", share, hashlib.sha256(Path(__file__).read_bytes()).hexdigest())
