@@ -58,9 +58,9 @@ class Recipe:
 
     - fp8_dpa: attention, too, is of E4M3. fp8.compile and fp8.jax.compile take it as
       `attention_recipe`, with the scales of this recipe where these are of tensors, else with
-      present ones. Within fp8.torch.autocast, by a Backend, of transformers' models, and of
-      converted MultiheadAttention each of Q, K and V is scaled by its present amax. It is for
-      Python, and no part of the text.
+      present ones. So does PyTorch, where a module keeps scales of earlier steps: one of
+      convert_to_fp8_training, or of transformers' models, and a Backend for its calls. It is
+      for Python, and no part of the text.
     """
 
     fp8_dpa: bool = field(default=False, kw_only=True)

@@ -77,8 +77,16 @@ class State:
             yield self
         finally:
             if not was_frozen:
-                self._download()
-                self._core.unfreeze()
+                self.unfreeze()
+
+    def freeze(self):
+        """From now on calls use the scales and record nothing, until `unfreeze`."""
+        self._download()
+        self._core.freeze()
+
+    def unfreeze(self):
+        self._download()
+        self._core.unfreeze()
 
     def reset(self):
         """Back to no history: the next step is a first one."""

@@ -40,13 +40,13 @@ class Attention(unittest.TestCase):
                     self.assertEqual(found.transpose(1, 2).is_contiguous(), not heads_first)
 
     def test_another_length_is_no_other_program(self):
-        from fp8.torch.attention_programs import get_function
+        from fp8.torch.attention_programs import get_program
         q = make(1, 9, 2, 16, 1)
         self.compare(q, q, q, 5e-3)
-        before = get_function.cache_info().misses
+        before = get_program.cache_info().misses
         q = make(3, 21, 2, 16, 2)
         self.compare(q, q, q, 5e-3)
-        self.assertEqual(get_function.cache_info().misses, before)
+        self.assertEqual(get_program.cache_info().misses, before)
 
     def test_8_bits(self):
         q, k, v = (make(2, 40, heads, 64, seed) for seed, heads in enumerate((4, 2, 2)))

@@ -59,13 +59,34 @@ class Models(unittest.TestCase):
         model = make("Llama", num_hidden_layers=3)
         tokens = draw(2, 12)
         for count, formats in (0, {"e4m3"}), (1, {"e4m3", "f32"}), (2, {"f32"}):
-            settings = fp8.torch.register_attention(recipe=fp8.DelayedScaling(fp8_dpa=True), first_last_bf16=count)
+            settings = fp8.torch.register_attention(recipe=fp8.Float8CurrentScaling(fp8_dpa=True), first_last_bf16=count)
             y = copy_with(model, "fp8")(tokens)[0]
             self.assertEqual({text.rsplit(" in ")[1] for text in settings.taken}, formats)
             self.assertEqual(settings.reasons, ())
         self.check(y, copy_with(model, "sdpa")(tokens)[0], 1e-4)
         with self.assertRaisesRegex(fp8.ArgumentError, "expected first_last_bf16 to be 0 or more, but got -1"):
             fp8.torch.register_attention(first_last_bf16=-1)
+
+    def test_scales_of_earlier_steps(self):
+        """A layer's first call gives it an AttentionScales, and converting a model does. What a filter leaves out stays."""
+        recipe = fp8.DelayedScaling(amax_history_len=2, fp8_dpa=True)
+        model, tokens = make("Llama"), draw(2, 12)
+        settings = fp8.torch.register_attention(recipe=recipe)
+        for made in (copy_with(model, "fp8"), copy_with(model, "sdpa")):
+            if made.config._attn_implementation == "sdpa":
+                fp8.torch.convert_to_fp8_training(made, recipe, filter=["model.layers.1.*"], first_last_bf16=0)
+                made.set_attn_implementation("fp8")
+            for _ in range(2):
+                made(tokens)[0].sum().backward()
+            slots = [layer.self_attn.fp8_attention.scales[""]["k"] for layer in made.model.layers
+                     if hasattr(layer.self_attn, "fp8_attention")]
+            self.assertEqual([slot.recorded for slot in slots], [2] * len(slots))
+            self.assertIn("model.layers.1.self_attn.fp8_attention.fp8_state", made.state_dict())
+        self.assertEqual(len(slots), 1)
+        self.assertEqual({text.rsplit(" in ")[1] for text in settings.taken}, {"e4m3, delayed scales", "f32"})
+        self.assertEqual(settings.reasons, ())
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected a format or a recipe, but got both"):
+            fp8.torch.register_attention(format="e4m3", recipe=recipe)
 
     def test_llama(self):
         model = make("Llama")

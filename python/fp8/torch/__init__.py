@@ -20,7 +20,7 @@ from fp8.torch.modules import (Linear, autocast, convert_from_fp8, convert_to_fp
 from fp8.torch.steps import accumulate, accumulated, end_step, make_states
 
 # What is imported when it is asked for.
-_LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel": "tensor_parallel",
+_LATE = {"Attention": "attention_calls", "AttentionScales": "attention_scales", "Backend": "backend", "ColwiseParallel": "tensor_parallel",
          "KeyValueCache": "key_value_cache", "Lion": "lion",
          "Part": "parts", "QuantizedExperts": "experts", "QuantizedLinear": "quantized_linear",
          "RowwiseParallel": "tensor_parallel",
@@ -35,7 +35,7 @@ _LATE = {"Attention": "attention_calls", "Backend": "backend", "ColwiseParallel"
          "scaled_dot_product_attention": "scaled_dot_product", "set_group": "groups", "share_amaxes": "shared_amaxes",
          "use_attention": "autocasting"}
 
-__all__ = ["Attention", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Lion", "Part", "QuantizedExperts", "QuantizedLinear",
+__all__ = ["Attention", "AttentionScales", "Backend", "ColwiseParallel", "KeyValueCache", "Linear", "Lion", "Part", "QuantizedExperts", "QuantizedLinear",
            "RowwiseParallel", "accumulate", "accumulated", "attend_to_cache", "autocast", "combine", "compile_fp8",
            "compile_regions",
            "convert_from_fp8", "convert_to_fp8_training", "cut_experts", "cut_for_inference", "dispatch", "end_step", "explain",

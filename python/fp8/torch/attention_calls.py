@@ -8,10 +8,11 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.torch import attention_backward, attention_dropout, key_ranges
-from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
+from fp8.recipes import get_attention_text
+from fp8.torch import attention_backward, attention_dropout, attention_scales, key_ranges
+from fp8.torch.attention_programs import ELEMENTS, MASKS
 from fp8.torch.cached_attention import attend_to_cache
-from fp8.torch.scaled_dot_product import check_settings, scaled_dot_product_attention
+from fp8.torch.scaled_dot_product import check_settings, compute
 
 _numbers = itertools.count()
 _settings = weakref.WeakValueDictionary()
@@ -21,24 +22,38 @@ class Attention:
     """How attention is computed: in 8 bits of `format`, or in what it is of, with sums as `accumulate` says
     (fp8.torch.scaled_dot_product_attention); with `invariant` a query's bits depend on the keys that it sees alone.
 
+    With a `recipe` that has fp8_dpa format and sums are the recipe's, and so are scales where a module keeps them
+    (fp8.torch.AttentionScales).
+
     `reasons` say why calls were left to PyTorch, each once; `taken` how many different calls were not: of heads, columns
     and windows.
     """
 
-    def __init__(self, format=None, accumulate=None, invariant=False):
+    def __init__(self, format=None, accumulate=None, invariant=False, recipe=None):
         check_settings(format, accumulate)
+        if recipe is not None:
+            # The text of one with scales of other steps, or None.
+            format, accumulate, recipe = describe(recipe, accumulate)
+        self.recipe = recipe
         if invariant and format is not None:
             raise ArgumentError(f"expected no format of invariant attention, but got {format!r}")
         self.format, self.accumulate, self._reasons, self._taken = format, accumulate, {}, {}
         self.invariant = bool(invariant)
         self.number = next(_numbers)
-        self.ends = None
+        self.ends, self._plain = 0, None
         _settings[self.number] = self
 
     def keep_ends(self, count):
-        """So many layers at either end of a model, of which `ends` has the Attention, are computed in what they are of."""
-        self.ends = count, Attention()
-        self.ends[1]._reasons, self.ends[1]._taken = self._reasons, self._taken
+        """So many layers at either end of a model are computed in what they are of."""
+        self.ends = count
+
+    @property
+    def plain(self):
+        """That of layers which are computed in what they are of."""
+        if self._plain is None:
+            self._plain = Attention(accumulate=None)
+            self._plain._reasons, self._plain._taken = self._reasons, self._taken
+        return self._plain
 
     @property
     def reasons(self):
@@ -56,13 +71,34 @@ class Attention:
             print(f"attention: PyTorch's: {reason}")
 
 
-# Those of all that name nothing but a format.
-SHARED = {format_: Attention(format_) for format_ in FORMATS}
+def describe(recipe, accumulate=None):
+    """The format of a recipe's attention, how its sums are added up, and its text, where scales are no present ones;
+    three times None without fp8_dpa."""
+    text = get_attention_text(recipe)
+    if text is None:
+        return None, None, None
+    return (attention_scales.find_format(text), accumulate or attention_scales.find_accumulate(text),
+            text if attention_scales.has_scales(text) else None)
 
 
-def find_format(recipe):
-    """The format of a recipe's attention, or None."""
-    return "e4m3" if getattr(recipe, "fp8_dpa", False) else None
+# Those that converted modules and autocast share, by what they are of.
+_shared = {}
+
+
+def share(key):
+    """What `get_shared` takes for what `describe` says: None without a format."""
+    if key is None or key[0] is None:
+        return None
+    if isinstance(key, str):  # A module that was pickled before there were recipes.
+        key = key, None, None
+    if key not in _shared:
+        _shared[key] = Attention(*key[:2])
+        _shared[key].recipe = key[2]
+    return key
+
+
+def get_shared(key):
+    return _shared.get(key)
 
 
 def get(number):
@@ -191,9 +227,10 @@ def _find_ranges(query, key, value, mask):
 
 
 def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False,
-           window=None, bottom_right=False, sinks=None, cap=None):
+           window=None, bottom_right=False, sinks=None, cap=None, unit=-1):
     """What F.scaled_dot_product_attention returns for these, by an Attention; None for what is PyTorch's. `window`,
-    `bottom_right`, `sinks` and `cap` are those of fp8.torch.scaled_dot_product_attention."""
+    `bottom_right`, `sinks` and `cap` are those of fp8.torch.scaled_dot_product_attention; `unit` is the number of the
+    AttentionUnit with the call's scales."""
     # Mistakes are PyTorch's to say.
     if is_causal and attn_mask is not None:
         return None
@@ -214,12 +251,20 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     if reason is not None:
         note(settings.number, "{}", reason)
         return None
-    y = _attend_to_seen(*tensors, seen, sinks, scale, cap) if seen is not None else scaled_dot_product_attention(
+    y = _attend_to_seen(*tensors, seen, sinks, scale, cap) if seen is not None else compute(
         *tensors, attn_mask, is_causal=is_causal, scale=scale, window=window, bottom_right=bottom_right, key_ranges=ranges,
-        sinks=sinks, cap=cap, dropout_p=dropout_p, format=settings.format, accumulate=settings.accumulate)
-    note_taken(settings.number, "{} heads over {} of {} columns{}{}{}{}{} in {}", query.shape[1], key.shape[1], query.shape[3],
+        sinks=sinks, cap=cap, dropout_p=dropout_p, format=settings.format, accumulate=settings.accumulate, unit=unit)
+    note_taken(settings.number, "{} heads over {} of {} columns{}{}{}{}{} in {}{}", query.shape[1], key.shape[1], query.shape[3],
                ", causal" if is_causal else "" if window is None else f", window {window}",
                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
                "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}",
-               f", dropout {dropout_p:g}" if dropout_p else "", settings.format or ELEMENTS[tensors[0].dtype])
+               f", dropout {dropout_p:g}" if dropout_p else "", settings.format or ELEMENTS[tensors[0].dtype], describe_scales(settings, unit))
     return y
+
+
+def describe_scales(settings, unit):
+    """What is said of the scales of a call, where its recipe's are no present ones."""
+    if settings.recipe is None:
+        return ""
+    name = settings.recipe.partition(",")[0]
+    return f", {name} scales" if unit >= 0 else f", current scales, since no module keeps {name} ones of it"

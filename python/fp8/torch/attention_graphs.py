@@ -34,12 +34,12 @@ def make(choice, recipe):
     """The Attention that a Backend's `attention` means, or None, and which of CHOICES. Raises ArgumentError."""
     if isinstance(choice, Attention):
         return choice, "fp8"
-    format_ = attention_calls.find_format(recipe)
+    format_ = attention_calls.describe(recipe)[0]
     if choice is None:
         choice = "torch" if format_ is None else "fp8"
     if choice not in CHOICES:
         raise ArgumentError(f"expected attention to be one of {', '.join(CHOICES)}, or an Attention, but got {choice!r}")
-    return (None if choice == "torch" else Attention(format_)), choice
+    return (None if choice == "torch" else Attention(recipe=recipe)), choice
 
 
 def _get_target(node):
@@ -153,11 +153,11 @@ def _find_reason(node, bound, plain, settings, choice):
     return reason or (_find_slower(settings, values["query"], values["key"]) if choice == "auto" else None)
 
 
-def compute(number, is_transposed, query, key, value, window=None, bottom_right=False, **options):
+def compute(number, is_transposed, query, key, value, window=None, bottom_right=False, unit=-1, **options):
     """A call that `replace` has put into a graph. With `is_transposed` positions lie outside of heads in the result, as
     PyTorch's had them: views of it may take that for granted."""
     y = attention_calls.attend(attention_calls.get(number), query, key, value, window=window, bottom_right=bottom_right,
-                               **options)
+                               unit=unit, **options)
     if y is None:
         if window is not None:
             options["attn_mask"] = attention_masks.make_mask(window, bottom_right, query.shape[2], key.shape[2], query.device)
@@ -219,10 +219,12 @@ def _rewrite(node, bound):
     node.kwargs = {name: value for name, value in bound.items() if name not in ("query", "key", "value")}
 
 
-def _take(module, node, bound, settings):
+def _take(module, node, bound, settings, make_unit):
     """Puts a call of ours in a node's place."""
     bound = dict(bound)
     operands = [bound.pop(name) for name in ("query", "key", "value")]
+    if settings.recipe is not None:
+        bound["unit"] = make_unit(settings.recipe).number
     with module.graph.inserting_before(node):
         made = module.graph.call_function(compute, (settings.number, _is_transposed(node), *operands), bound)
     value = _get_value(node)
@@ -235,12 +237,12 @@ def _take(module, node, bound, settings):
         module.graph.erase_node(node)
 
 
-def replace(module, settings, choice):
+def replace(module, settings, choice, make_unit=None):
     """Puts calls of ours in the place of PyTorch's into a graph of Dynamo, and causal masks that the graph makes itself in
     the words of PyTorch's function, whose kernels then compute half. Returns reasons for those that stay; with "auto"
     where ours is expected to be slower. With DECODING only calls with one query and a mask are ours, all else stays as it
     is; with SLOW those that PyTorch has no kernel of, or none that skips what a window hides. Neither needs a reason.
-    Without settings all calls stay."""
+    Without settings all calls stay. `make_unit` makes what keeps the scales of one call under a recipe."""
     reasons, graph = [], attention_masks.Graph(module)
     for node in list(module.graph.nodes):
         if _get_target(node) not in {_FUNCTION, _aten.scaled_dot_product_attention.default, *_VARIANTS}:
@@ -251,7 +253,7 @@ def replace(module, settings, choice):
         ours = _share_heads(graph, node, _give_window(plain, band))
         reason = _find_reason(node, ours, plain, settings, choice) if settings else None
         if settings and reason is None:
-            _take(module, node, ours, settings)
+            _take(module, node, ours, settings, make_unit)
             continue
         if choice == DECODING:
             continue

@@ -6,7 +6,7 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import UnsupportedError
-from fp8.torch import attention_backward, attention_programs, operations
+from fp8.torch import attention_backward, attention_programs, linear_ops, operations
 from fp8.torch.dense import is_plain, make_dense
 
 
@@ -23,10 +23,12 @@ class Options(NamedTuple):
     cap: float | None = None
     dropout: float = 0.0
     invariant: bool = False
+    # The number of an attention_scales.AttentionUnit, where scales are no present ones.
+    unit: int = -1
 
 
 _SCHEMA = ("bool heads_first, float scale, int? left, int? right, bool bottom_right, str? format, str? accumulate, "
-           "float? cap=None, float dropout=0.0, bool invariant=False")
+           "float? cap=None, float dropout=0.0, bool invariant=False, int unit=-1")
 
 
 def _transpose(options, *tensors):
@@ -56,12 +58,14 @@ def compute(query, key, value, others, options, saves):
     described = mask if mask is None else (attention_programs.MASKS[mask.dtype], tuple(size == 1 for size in mask.shape))
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
-        *options, described, saves, others.ranges is not None, others.sinks is not None)
+        *options[:-1], described, saves, others.ranges is not None, others.sinks is not None)
     if query.is_cuda:
         shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
+    tensors = query, key, value, *(x for x in others if x is not None)
     with torch.no_grad():
-        return attention_programs.get_function(shape, target)(
-            query, key, value, *(x for x in others if x is not None))
+        if options.unit >= 0:
+            return linear_ops.get_unit(options.unit).run(shape, target, tensors)
+        return attention_programs.get_function(shape, target)(*tensors)
 
 
 def _infer(query, value, heads_first):
@@ -113,6 +117,10 @@ def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, st
                                    options.dropout)
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
     results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state)
+    if options.unit >= 0:
+        unit = linear_ops.get_unit(options.unit)
+        if unit.steps:
+            unit.end_step()
     return tuple(x.contiguous() for x in _transpose(options, *results))
 
 

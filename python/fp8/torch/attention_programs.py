@@ -28,7 +28,9 @@ class Shape(NamedTuple):
     - saves: whether codes and factors of query, key and value are results, too;
     - ranges, sinks: whether queries have ranges of keys, and heads a score that is no key's;
     - queries: None, or how many positions query has, which few are compiled for;
-    - cache: None, or of what key and value are: as `Cache`.
+    - cache: None, or of what key and value are: as `Cache`;
+    - recipe: how codes are scaled, as an attribute: by their present amax, if it is None;
+    - prefix: of the names of their slots.
     """
 
     element: str
@@ -52,6 +54,8 @@ class Shape(NamedTuple):
     sinks: bool = False
     queries: int | None = None
     cache: "Cache | None" = None
+    recipe: str | None = None
+    prefix: str = ""
 
 
 class Cache(NamedTuple):
@@ -100,7 +104,8 @@ def _quantize(shape, name, heads, dim, positions=None):
         f"  %{name}_b = tensor.dim %{name}, %c0 : {kind}\n"
         f"  %{name}_s = tensor.dim %{name}, %c{position} : {kind}\n"
         f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {kind} into {rows}\n"
-        f"  %{name}_quantized = fp8.quantize %{name}_rows recipe(#fp8.current) : {rows} -> !fp8.scaled<{sizes}\n"
+        f"  %{name}_quantized = fp8.quantize %{name}_rows recipe({shape.recipe or '#fp8.current'}) "
+        f'{{fp8.name = "{shape.prefix}{name}"}} : {rows} -> !fp8.scaled<{sizes}\n'
         f"  %{name}_codes, %{name}_scale = fp8.disassemble %{name}_quantized : !fp8.scaled<{sizes}\n"
         f"  %{name}_wide = tensor.expand_shape %{name}_codes [[0, 1, 2], [3]] output_shape {order} : "
         f"tensor<?x{dim}x{code}> into {codes}\n"
@@ -286,11 +291,16 @@ def get_dequantize(element, format_, dim, target):
 
 
 @functools.lru_cache(maxsize=256)
-def get_function(shape, target):
-    """What computes it, compiled once."""
+def get_program(shape, target):
+    """The program with what computes it, compiled once."""
     text = write_cached(shape) if shape.cache else write(shape)
     return expected.compile(lambda: _describe(shape), [("attention", shape.heads, shape.dim)], text, target=target,
-                            **({"invariant": True} if shape.invariant else {})).functions["attention"]
+                            **({"invariant": True} if shape.invariant else {}))
+
+
+def get_function(shape, target):
+    """What computes it."""
+    return get_program(shape, target).functions["attention"]
 
 
 def _describe(shape):

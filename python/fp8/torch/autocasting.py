@@ -6,7 +6,7 @@ import torch
 
 import fp8
 from fp8.recipes import get_text
-from fp8.torch.attention_calls import SHARED, Attention, find_format
+from fp8.torch.attention_calls import Attention, describe, get_shared, share
 from fp8.torch.capture import Mode, show_dynamo
 
 
@@ -87,8 +87,7 @@ class autocast:
 
     def __init__(self, recipe, enabled=True):
         self._recipe = get_text(recipe) if enabled else None
-        format_ = find_format(recipe) if enabled else None
-        self._attention = SHARED.get(format_)
+        self._attention = get_shared(share(describe(recipe))) if enabled else None
         self._mode = _Mode()
         if enabled and not torch.compiler.is_compiling():
             show_dynamo()

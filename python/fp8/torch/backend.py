@@ -14,6 +14,7 @@ from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
 from fp8.torch import attention_graphs, choices, fused_linears, graphs, repeated
+from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.linear_programs import settle_only_faster
 
 
@@ -155,7 +156,8 @@ class Backend:
         elif self._usual is not None and expects_fp8:
             attention_graphs.replace(module, self._usual, attention_graphs.SLOW)
         elif self.attention is not None or expects_fp8:
-            reasons = attention_graphs.replace(module, self.attention, self._attention_choice)
+            reasons = attention_graphs.replace(module, self.attention, self._attention_choice,
+                                               lambda recipe: self._make_unit(number, recipe))
             self.left += [f"graph{number}: attention is Inductor's: {reason}" for reason in reasons]
         parameters = [graphs.get_parameter_name(node)
                       for node in graphs.get_placeholders(module.graph)]
@@ -183,6 +185,14 @@ class Backend:
                                          config_patches=self._config)
         # With this Backend, whose parts it calls.
         return _hold(call, self, inputs)
+
+    def _make_unit(self, number, recipe):
+        """What keeps the scales of one call of attention of a graph; it is among `parts`."""
+        made = sum(isinstance(part, AttentionUnit) and part.name.startswith(f"graph{number}.") for part in self.parts)
+        unit = AttentionUnit(recipe)
+        unit.name, unit.steps = f"graph{number}.attention{made}", self._ends_steps
+        self.parts.append(unit)
+        return unit
 
     def _compile(self, name, graph, names):
         target = self._find_target(graph)

@@ -108,7 +108,13 @@ class Mode(TorchFunctionMode):
     def attend(self, *args, **kwargs):
         """F.scaled_dot_product_attention, or None where it is PyTorch's."""
         settings = self.get_attention()
-        return None if settings is None else attention_calls.attend(settings, *args, **kwargs)
+        if settings is None:
+            return None
+        return attention_calls.attend(settings, *args, unit=self.find_unit(settings), **kwargs)
+
+    def find_unit(self, settings):
+        """The number of what keeps the scales of this call, or -1."""
+        return -1
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}

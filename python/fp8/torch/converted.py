@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from fp8.torch import products, saved
-from fp8.torch.attention_calls import SHARED
+from fp8.torch import attention_scales, products, saved
+from fp8.torch.attention_calls import get_shared, share
 from fp8.torch.autocasting import autocast
 from fp8.torch.capture import Mode, show_dynamo
 from fp8.torch.linear_forms import computes_linear
@@ -79,7 +79,7 @@ class _Converted:
         return _make_empty, (type(self)._fp8_class, self._fp8_form), self.__dict__
 
     def __setstate__(self, state):
-        super().__setstate__({"_fp8_attention": None, **state})
+        super().__setstate__({**state, "_fp8_attention": share(state.get("_fp8_attention"))})
         self._attach()
 
     def __deepcopy__(self, memo):
@@ -118,17 +118,24 @@ class _Converted:
 
 
 class _Mode(Mode):
-    """The mode of a forward: parameters that were converted for `autocast` have its recipe."""
+    """The mode of a forward: parameters that were converted for `autocast` have its recipe. `scales` is the number of the
+    module's AttentionScales, or -1."""
 
-    def __init__(self, format):
+    def __init__(self, attention, scales):
         super().__init__()
-        self._attention = SHARED.get(format)
+        self._attention, self._scales, self._calls = get_shared(attention), scales, 0
 
     def get_recipe(self):
         return autocast.current
 
     def get_attention(self):
         return self._attention or autocast.attention
+
+    def find_unit(self, settings):
+        if self._scales < 0 or settings.recipe is None:
+            return -1
+        self._calls += 1
+        return attention_scales.find_unit(self._scales, settings.recipe, self._calls - 1)
 
 
 def _run_grouped(module, *arguments, **keywords):
@@ -169,7 +176,8 @@ def _make_class(cls, form=""):
             return run(self, *arguments, **keywords)
         if not torch.compiler.is_compiling():
             self._attach()
-        with _Mode(self._fp8_attention):
+        scales = self._modules.get(attention_scales.CHILD)
+        with _Mode(self._fp8_attention, -1 if scales is None else scales.number):
             return compute(self, *arguments, **keywords)
 
     made = type(cls.__name__, (_Converted, cls), {
@@ -185,11 +193,11 @@ def _make_empty(cls, form):
 
 
 def convert(module, recipe, attention, *others):
-    """Makes the products with a module's parameters those of FP8, and its attention that of a format,
-    or None; `others` are of Product."""
+    """Makes the products with a module's parameters those of FP8, and its attention that of what
+    attention_calls.describe says, or None; `others` are of Product."""
     module.__class__ = _make_class(get_class(module), _find_form(module))
     show_dynamo()
-    module._fp8_recipe, module._fp8_attention = recipe, attention
+    module._fp8_recipe, module._fp8_attention = recipe, share(attention)
     module._fp8_products = {name: products.Product(recipe, *others)
                             for name, parameter in get_parameters(module).items()
                             if products.has_matrix(parameter)}
@@ -202,6 +210,7 @@ def revert(module):
     """The inverse."""
     if isinstance(module, _Converted):
         module.__class__ = get_class(module)
+        attention_scales.detach(module)
         del module._fp8_recipe, module._fp8_products, module._fp8_attention
 
 

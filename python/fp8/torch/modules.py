@@ -13,9 +13,9 @@ import fp8
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import converted, invariance, linear_ops, operations, products, shared_codes, speed
+from fp8.torch import attention_scales, converted, invariance, linear_ops, operations, products, shared_codes, speed
 from fp8.torch import saved as saved_states
-from fp8.torch.attention_calls import find_format
+from fp8.torch.attention_calls import describe
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
@@ -364,15 +364,16 @@ def _matches(filter, name, module):
     return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
 
-def _find_converted(model, filter):
+def _find_converted(model, filter, has_attention=False):
     """Layers that convert_to_fp8_training takes, in order, and modules that have parameters of
-    their own beside them, by name."""
+    their own beside them, by name, and those that call attention, if it is converted."""
     layers, others = {}, {}
     for name, module in model.named_modules():
         if type(module) in (nn.Linear, Linear):
             if _matches(filter, name, module):
                 layers[name] = module
-        elif converted.is_layer(module) or converted.is_watched(module):
+        elif converted.is_layer(module) or converted.is_watched(module) or (
+                has_attention and attention_scales.calls_attention(module)):
             try:
                 matches = _matches(filter, name, module)
             except AttributeError:  # A function that asks for what an nn.Linear has.
@@ -392,6 +393,8 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     - first_last_bf16: how many layers stay what they are at either end of the model, where
       FP8 costs most accuracy and saves least time;
     - cache_weights, only_faster: as `Linear` has them;
+    - recipe with fp8_dpa: attention of modules that call PyTorch's function, or transformers', is in FP8, too, if they
+      match the filter. With delayed scaling each has its histories as `fp8_attention`, an AttentionScales;
     - parameters: "fp8" makes the weights of `Linear` layers codes, and nothing else (docs/Torch.md): new Parameters,
       for an optimizer that is made behind it; of recipes block and current, and sizes that these take, where no
       other module has the same weight;
@@ -411,7 +414,8 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     if parameters == "fp8":
         find_spec(text)
     only_faster = settle_only_faster(only_faster, options)
-    layers, others = _find_converted(model, filter)
+    attention = describe(recipe)
+    layers, others = _find_converted(model, filter, attention[0] is not None)
     names = list(layers)
     left = {*names[:first_last_bf16], *names[len(names) - first_last_bf16:]}
     chosen = {name: module for name, module in layers.items() if name not in left}
@@ -438,11 +442,28 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
             else:
                 decode(module)
         else:
-            converted.convert(module, text, find_format(recipe), target, cache_weights, only_faster,
+            converted.convert(module, text, attention, target, cache_weights, only_faster,
                               tuple(sorted(options.items())))
+    _convert_attention(model, recipe, {**chosen, **others})
     if options.get("invariant"):
         invariance.make_invariant(model)
     return model
+
+
+def _convert_attention(model, recipe, converted_):
+    """Gives modules that call attention the scales of a recipe, or says that they do not. One around those has no calls
+    of its own."""
+    is_asked_for = describe(recipe)[0] is not None
+    callers = {name: module for name, module in model.named_modules() if attention_scales.calls_attention(module)}
+    for name, module in model.named_modules():
+        module.__dict__.pop("_fp8_keeps_attention", None)
+        if name in converted_ and converted.is_converted(module):
+            if name in callers:
+                attention_scales.attach(module, recipe, name)
+            elif any(other.startswith(f"{name}." if name else "") for other in callers):
+                module._fp8_attention = None
+        elif name in callers and is_asked_for:
+            module._fp8_keeps_attention = True
 
 
 def convert_from_fp8(model):
@@ -457,16 +478,17 @@ def convert_from_fp8(model):
                          "_amax_groups", "_parallel", "_part", "_holds", "notes"):
                 module.__dict__.pop(name, None)
         converted.revert(module)
-        module.__dict__.pop("_fp8_left", None)
+        for name in ("_fp8_left", "_fp8_keeps_attention"):
+            module.__dict__.pop(name, None)
     for parameter in model.parameters():
         products.release(parameter)
     return model
 
 
 def get_layers(model):
-    """What computes in FP8, by name: `Linear` layers, and Products of parameters."""
+    """What computes in FP8, by name: `Linear` layers, Products of parameters, and scales of attention."""
     layers = {name: module for name, module in model.named_modules() if isinstance(module, Linear)}
-    return {**layers, **converted.get_products(model)}
+    return {**layers, **converted.get_products(model), **attention_scales.find_all(model)}
 
 
 def summarize(model):
@@ -483,6 +505,8 @@ def summarize(model):
                 lines += [f"  {line}" for line in explain_remarks(layer.remarks).split("\n")]
             lines += [f"  {line}" for line in layer.slower]
             lines += [f"  high precision: {reason}" for reason in getattr(layer, "notes", ())]
+        if getattr(module, "_fp8_keeps_attention", False):
+            lines.append(f"{name}: attention in high precision: it was not converted")
         if isinstance(module, nn.Bilinear):
             lines.append(f"{name}: high precision: a Bilinear multiplies three, which is not taken")
         elif isinstance(module, nn.Linear) and not names:

@@ -30,6 +30,7 @@ from fp8.torch import (
     saved_graphs,
     schemes,
 )
+from fp8.torch.attention_scales import AttentionScales
 from fp8.torch.experts import QuantizedExperts
 from fp8.torch.gathered import is_parallel
 from fp8.torch.quantized_linear import QuantizedLinear, expect_linear
@@ -83,7 +84,8 @@ def prepare(model, rows=(), dtype=None, device=None, workers=None, calls=(), pro
         elif converted.is_converted(module) and converted.is_conv1d(module):
             known.add(name)
             _add_conv1d(name, module, rows, dtype, device, jobs, left)
-    left.update({name: "what it multiplies is not known"
+    left.update({name: "of what its attention is, is not known" if isinstance(layer, AttentionScales)
+                 else "what it multiplies is not known"
                  for name, layer in modules.get_layers(model).items()
                  if not isinstance(layer, modules.Linear) and name not in known})
     if not jobs and not left:

@@ -5,7 +5,7 @@ import math
 import torch
 
 from fp8.errors import ArgumentError
-from fp8.torch import attention_dropout, attention_ops
+from fp8.torch import attention_dropout, attention_ops, attention_scales
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.dense import make_dense
 
@@ -105,7 +105,7 @@ def _lies_heads_first(tensors):
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
                                  bottom_right=False, key_ranges=None, sinks=None, cap=None, dropout_p=0.0,
-                                 dropout_state=None, format=None, accumulate=None, invariant=False):
+                                 dropout_state=None, format=None, accumulate=None, invariant=False, scales=None):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
@@ -126,6 +126,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
       None draws both from torch's generator. The gradient is of the same shares, and nothing of their size is kept;
     - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
+    - scales: an AttentionScales, whose recipe says how query, key and value are scaled, in place of a format;
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core;
     - invariant: the bits of a query's result depend on the keys that it sees alone, not on how many queries and batches
       there are. Not with a format, whose scales are of the whole tensor.
@@ -135,6 +136,20 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
 
     Raises ArgumentError. On a GPU without a kernel for it, it is two products and a softmax (docs/Attention.md).
     """
+    unit = -1
+    if scales is not None:
+        if format is not None or scales.recipe is None:
+            raise ArgumentError("expected scales with a recipe, and no format")
+        format, unit = attention_scales.find_format(scales.recipe), attention_scales.find_unit(scales.number, scales.recipe)
+        accumulate = accumulate or attention_scales.find_accumulate(scales.recipe)
+    return compute(query, key, value, attn_mask, is_causal, scale, window, bottom_right, key_ranges, sinks, cap, dropout_p,
+                   dropout_state, format, accumulate, invariant, unit)
+
+
+def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, window=None, bottom_right=False,
+            key_ranges=None, sinks=None, cap=None, dropout_p=0.0, dropout_state=None, format=None, accumulate=None,
+            invariant=False, unit=-1):
+    """The same, where the number of an AttentionUnit is given."""
     check_settings(format, accumulate)
     if invariant and format is not None:
         raise ArgumentError(f"expected no format in invariant attention, since scales are of all queries, but got {format!r}")
@@ -150,5 +165,5 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
         find_state(query, dropout_p, dropout_state))
     heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
-                                    accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant))
+                                    accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant), unit)
     return attention_ops.attend(query, key, value, others, options)[0]

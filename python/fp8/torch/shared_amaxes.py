@@ -7,7 +7,7 @@ import torch
 
 from fp8 import _core
 from fp8.errors import ArgumentError
-from fp8.torch import collectives, modules, shard_programs, steps
+from fp8.torch import attention_scales, collectives, modules, shard_programs, steps
 from fp8.torch.gathered import is_gathered
 from fp8.torch.linear_ops import Unit
 from fp8.torch.linear_programs import get_programs
@@ -36,6 +36,8 @@ def share_amaxes(model, group=None):
     # Before a rank waits for an amax that another one does not send.
     steps.check_ranks([f"{name}: {layer.recipe}" for name, layer in modules.get_layers(model).items()], group)
     for layer in model.modules():
+        if isinstance(layer, attention_scales.AttentionScales):
+            layer.share_amaxes(group or torch.distributed.group.WORLD)
         if isinstance(layer, modules.Linear) and has_shared(layer.recipe):
             layer.share_amaxes(group or torch.distributed.group.WORLD)
     return model

@@ -12,6 +12,7 @@ import torch
 from fp8 import _core
 from fp8.errors import ArgumentError, MismatchError
 from fp8.torch import collectives, converted
+from fp8.torch.attention_scales import AttentionScales
 from fp8.torch.modules import Linear, get_layers
 
 
@@ -207,9 +208,12 @@ def accumulated(model, group=None):
 
 
 def make_states(model):
-    """Makes the scaling states of a model's `Linear` layers, which else the first call makes, so that
+    """Makes the scaling states of a model's `Linear` layers and attention, which else the first call makes, so that
     `state_dict()` has entries for what torch.distributed.checkpoint reads into them."""
+    device = next((value.device for value in model.parameters()), torch.device("cpu"))
     for layer in get_layers(model).values():
+        if isinstance(layer, AttentionScales):
+            layer.prepare(device)
         if isinstance(layer, Linear) and (layer.recipe or "").partition(",")[0] == "delayed":
             weight = layer.weight
             layer._get_unit(layer.recipe).make_state(weight.shape, weight.dtype, weight.device,

@@ -5,11 +5,11 @@ import functools
 import torch
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import attention_calls, key_ranges
+from fp8.torch import attention_calls, attention_scales, key_ranges
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.dense import is_plain
-from fp8.torch.scaled_dot_product import scaled_dot_product_attention
+from fp8.torch.scaled_dot_product import compute, scaled_dot_product_attention
 
 
 def _repeat(x, count):
@@ -36,7 +36,20 @@ def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, 
     return torch.matmul(p, value)
 
 
-def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks, cap):
+def _find_unit(settings, module):
+    """The number of what keeps the scales of a layer's attention, or -1."""
+    if settings.recipe is None:
+        return -1
+    scales = module._modules.get(attention_scales.CHILD)
+    if scales is None:
+        if torch.compiler.is_compiling():
+            return -1
+        scales = attention_scales.AttentionScales(settings.recipe)
+        module.add_module(attention_scales.CHILD, scales)
+    return attention_scales.find_unit(scales.number, settings.recipe)
+
+
+def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks, cap, unit):
     """Attention of queries that see the keys of their ranges, as a padded prompt's do; None for what is PyTorch's."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
         return None
@@ -44,12 +57,12 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
     if reason is not None:
         attention_calls.note(settings.number, "{}", reason)
         return None
-    y = scaled_dot_product_attention(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks, cap=cap,
-                                     dropout_p=dropout, format=settings.format, accumulate=settings.accumulate)
-    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{}{}{} in {}", query.shape[1],
+    y = compute(query, key, value, scale=scale, key_ranges=ranges, sinks=sinks, cap=cap, dropout_p=dropout,
+                format=settings.format, accumulate=settings.accumulate, unit=unit)
+    attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{}{}{} in {}{}", query.shape[1],
                                key.shape[1], query.shape[3], "" if sinks is None else ", sinks",
                                "" if cap is None else f", cap {cap:g}", f", dropout {dropout:g}" if dropout else "",
-                               settings.format or ELEMENTS[query.dtype])
+                               settings.format or ELEMENTS[query.dtype], attention_calls.describe_scales(settings, unit))
     return y
 
 
@@ -131,8 +144,9 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
                                 ranges, s_aux, softcap)
         return y.transpose(1, 2).contiguous(), None
     layer = getattr(key, "_fp8_layer", None)
-    if layer is None and settings.ends and _is_at_end(settings.ends[0], module):
-        settings = settings.ends[1]
+    if layer is None and (settings.ends and _is_at_end(settings.ends, module)
+                          or settings.format is not None and getattr(module, "_fp8_keeps_attention", False)):
+        settings = settings.plain
     if layer is not None:
         y = None
         if position_bias is None:
@@ -147,7 +161,8 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
 
     y = None
     if ranges is not None and window is None and position_bias is None and others.get("cache") is None:
-        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux, softcap)
+        y = _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, s_aux, softcap,
+                              _find_unit(settings, module))
         if y is not None:
             return y.transpose(1, 2).contiguous(), None
     if position_bias is not None or others.get("cache") is not None:
@@ -155,7 +170,8 @@ def _compute(settings, module, query, key, value, attention_mask, dropout=0.0, s
     else:
         mask = None if window is not None else attention_mask
         y = attention_calls.attend(settings, query, key, value, mask, dropout, bool(causal), scale=scale, enable_gqa=True,
-                                   window=window, bottom_right=window is not None, sinks=s_aux, cap=softcap)
+                                   window=window, bottom_right=window is not None, sinks=s_aux, cap=softcap,
+                                   unit=_find_unit(settings, module))
     if y is not None:
         return y.transpose(1, 2).contiguous(), None
     if s_aux is not None or softcap is not None:
@@ -227,7 +243,8 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None,
     `reasons` say which calls are PyTorch's instead: on a GPU what has no kernel.
 
     - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
-    - recipe: in place of a format; with `fp8_dpa` it is E4M3;
+    - recipe: in place of a format; with `fp8_dpa` it is E4M3, and with delayed scaling modules have their histories as
+      `fp8_attention`, an AttentionScales that the first call makes, or convert_to_fp8_training;
     - invariant: a query's bits depend on the keys that it sees alone, not on padding, the batch, and how many queries there
       are; what has no such kernel is an UnsupportedError;
     - first_last_bf16: in how many layers at either end of a model it is computed in what it is of, but for those whose
@@ -242,7 +259,9 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None,
     except ImportError as error:
         raise UnsupportedError("expected transformers with AttentionInterface and AttentionMaskInterface, as "
                                "versions since 4.53 have them") from error
-    settings = attention_calls.Attention(format or attention_calls.find_format(recipe), accumulate, invariant)
+    if format is not None and recipe is not None:
+        raise ArgumentError("expected a format or a recipe, but got both")
+    settings = attention_calls.Attention(format, accumulate, invariant, recipe)
     if first_last_bf16 < 0:
         raise ArgumentError(f"expected first_last_bf16 to be 0 or more, but got {first_last_bf16}")
     if first_last_bf16 and settings.format is not None:

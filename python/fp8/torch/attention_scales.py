@@ -1,0 +1,319 @@
+"""Scales of attention that follow from earlier steps, or are given: what a module keeps for its calls."""
+
+import functools
+import itertools
+import json
+import types
+import weakref
+
+import safetensors
+import torch
+from torch import nn
+
+from fp8.compiler import get_default_target
+from fp8.errors import ArgumentError
+from fp8.recipes import get_attention_text, get_text
+from fp8.torch import attention_programs, linear_ops, saved
+
+_numbers = itertools.count()
+_scales = weakref.WeakValueDictionary()
+CHILD = "fp8_attention"
+SLOTS = "q", "k", "v"
+# What code that calls attention names.
+_CALLS = {"scaled_dot_product_attention", "ALL_ATTENTION_FUNCTIONS"}
+
+
+def _read(text):
+    name, *entries = text.split(",")
+    return name, dict(entry.split("=", 1) for entry in entries)
+
+
+def find_format(text):
+    """The format of a recipe's codes of query, key and value."""
+    return "e5m2" if _read(text)[1].get("format") == "e5m2" else "e4m3"
+
+
+def find_accumulate(text):
+    return "fast" if _read(text)[1].get("accumulate", "").startswith("fast") else None
+
+
+def has_scales(text):
+    """Whether scales are others than those of the present numbers."""
+    return _read(text)[0] in ("delayed", "static")
+
+
+def _write_attribute(text):
+    """A recipe's text as an attribute."""
+    name, options = _read(text)
+    written = (f"{key} = {json.dumps(value) if key == 'state' else value.replace('-', '_', value[1:].count('-'))}"
+               for key, value in options.items())
+    return f"#fp8.{name}<{', '.join(written)}>"
+
+
+@functools.lru_cache(maxsize=64)
+def _find_prefix(text, name):
+    """What names of slots of a file of states begin with: of a program of a model the name of this attention."""
+    path = _read(text)[1].get("state", "")
+    try:
+        with safetensors.safe_open(path, "numpy") as file:
+            slots = json.loads(file.metadata()["fp8.scaling_state.manifest"])["slots"]
+    except Exception:  # The compiler says what is wrong with it.
+        return ""
+    prefix = f"{name}." if name else ""
+    return prefix if any(slot["name"] == f"{prefix}q" for slot in slots) else ""
+
+
+class AttentionUnit(linear_ops.Unit):
+    """What has the scales of one call of attention under a recipe. Each backward ends a step, unless `steps` is off."""
+
+    def __init__(self, recipe, name="", data=None):
+        super().__init__(None, data)
+        self.recipe, self.name, self.is_frozen, self.groups = recipe, name, False, set()
+        self._prefix = _find_prefix(recipe, name) if _read(recipe)[0] == "static" else ""
+        self._attribute = _write_attribute(recipe)
+        self._begins = True
+
+    @property
+    def has_steps(self):
+        """Whether what calls measure says something to later ones."""
+        return not self.is_frozen
+
+    @property
+    def program(self):
+        """The one that it had first, or None."""
+        return next(iter(self.used.values()), None)
+
+    def run(self, shape, target, tensors):
+        """The results of a program of that shape."""
+        program = self._get_program(shape, target)
+        function = program.functions["attention"]
+        if function.takes_state and self.groups and self._begins:
+            self._set_first_scales(tensors[:3])
+        self._begins = False
+        return function(*tensors, state=self.state if function.takes_state else None)
+
+    def _get_program(self, shape, target):
+        program = attention_programs.get_program(shape._replace(recipe=self._attribute, prefix=self._prefix), target)
+        self.used[id(program)] = program
+        if self.state is None and program.functions["attention"].takes_state:
+            self._make_state(program)
+            if self.is_frozen:
+                self.state.freeze()
+        return program
+
+    def _set_first_scales(self, tensors):
+        """Those of the largest numbers of all ranks, where a slot has no history."""
+        from fp8.torch import collectives, shard_programs
+        if not shard_programs.begins_with_current(self.recipe):
+            return
+        amaxes = torch.stack([x.detach().abs().amax().float() for x in tensors])
+        for group in self.groups:
+            collectives.reduce_max(amaxes, group)
+        codes = types.SimpleNamespace(format=find_format(self.recipe))
+        for slot, amax in zip(self.state.slots.values(), amaxes.tolist()):
+            if slot.recorded == 0:
+                self.state.set_scale(slot.name, shard_programs.make_first_scale(codes, self.recipe, amax))
+
+    def prepare(self, device):
+        """Makes the state, if there is none and the recipe has one: slots are the same, whatever calls are of."""
+        shape = attention_programs.Shape("bf16", 1, 1, 32, 32, True, 1.0, format=find_format(self.recipe))
+        self._get_program(shape, get_default_target() if device.type == "cuda" else "cpu")
+
+    def set_saved(self, saved):
+        super().set_saved(saved)
+        self._begins = True
+
+    def freeze(self, is_on):
+        self.is_frozen = is_on
+        if self.state is not None:
+            self.state.freeze() if is_on else self.state.unfreeze()
+
+    def end_step(self):
+        if self.has_steps:
+            super().end_step()
+
+
+class AttentionScales(nn.Module):
+    """The scales of a module's attention, for recipes whose scales do not follow from the present numbers. It is a
+    module without parameters, so that `state_dict` has its histories, as `fp8_state`:
+
+        self.scales = fp8.torch.AttentionScales(fp8.DelayedScaling())
+        y = fp8.torch.scaled_dot_product_attention(q, k, v, scales=self.scales)
+
+    Each backward ends a step, unless fp8.torch.accumulated says otherwise. `convert_to_fp8_training` gives one to each
+    module that calls attention, as `fp8_attention`, if its recipe has fp8_dpa. Calls of one forward have scales of
+    their own.
+
+    - recipe: DelayedScaling or StaticScaling, or its text; None for that of `autocast`;
+    - name: of the module, by which StaticScaling finds slots in the file of a program of a whole model.
+    """
+
+    slower = notes = ()
+
+    def __init__(self, recipe=None, name=""):
+        super().__init__()
+        text = None if recipe is None else get_attention_text(recipe) or get_text(recipe)
+        if text is not None and not has_scales(text):
+            raise ArgumentError(f"expected a recipe with scales of other steps, delayed or static, but got '{text}'")
+        self.recipe, self.name, self.is_frozen = text, name, False
+        self._units, self._saved, self._groups, self._steps = {}, {}, set(), True
+        self._count()
+
+    def _count(self):
+        self.number = next(_numbers)
+        _scales[self.number] = self
+
+    def forward(self):
+        raise ArgumentError("expected AttentionScales to be given to scaled_dot_product_attention, but it was called")
+
+    def get_unit(self, recipe, call=0):
+        key = (f"[{call}]" if call else "") + ("" if recipe == self.recipe else recipe)
+        if key not in self._units:
+            unit = AttentionUnit(recipe, self.name, self._saved.pop(key, None))
+            unit.steps, unit.groups = self._steps, self._groups
+            unit.is_frozen = self.is_frozen
+            self._units[key] = unit
+        return self._units[key]
+
+    @property
+    def units(self):
+        """What has computed it, by recipe and call."""
+        return dict(self._units)
+
+    @property
+    def remarks(self):
+        return ()
+
+    @property
+    def scales(self):
+        """The slots of query, key and value of each call, by its key in `units`."""
+        return {key: unit.state.slots for key, unit in self._units.items() if unit.state is not None}
+
+    def share_amaxes(self, group):
+        """Before the first step ends, scales follow from the largest numbers of all ranks of a group."""
+        self._groups.add(group)
+
+    def freeze(self, is_on=True):
+        """From now on scales stay what they are: those of training, or of calibration. Raises ArgumentError if there
+        are none."""
+        known = any(unit.state is not None or unit._saved for unit in self._units.values()) or self._saved
+        if is_on and not known and _read(self.recipe or "")[0] != "static":
+            raise ArgumentError("expected scales to keep, but nothing was computed or loaded; set_scales takes numbers")
+        self.is_frozen = is_on
+        for unit in self._units.values():
+            unit.freeze(is_on)
+
+    def set_scales(self, q_scale, k_scale, v_scale, device="cpu"):
+        """Gives numbers, as checkpoints have them: codes times them are values. They stay until `freeze(False)`."""
+        if self.recipe is None or _read(self.recipe)[0] != "delayed":
+            raise ArgumentError("expected scales to be set of delayed scaling")
+        unit = self.get_unit(self.recipe)
+        unit.prepare(torch.device(device))
+        for slot, scale in zip(SLOTS, (q_scale, k_scale, v_scale)):
+            unit.state.set_scale(slot, 1 / float(scale))
+        self.freeze()
+
+    def prepare(self, device):
+        """Makes the state, which else the first call makes."""
+        if self.recipe is not None:
+            self.get_unit(self.recipe).prepare(device)
+
+    @property
+    def fp8_state(self):
+        """What `state_dict()` has of the state, which torch.distributed.checkpoint looks for."""
+        unit = self._units.get("")
+        data = self._saved.get("") if unit is None else unit.get_saved()
+        if data is None:
+            raise AttributeError("expected attention with a scaling state, but got one without")
+        return saved.write(data)
+
+    def _get_saved(self):
+        return {**self._saved, **{key: data for key, unit in self._units.items() if (data := unit.get_saved())}}
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for key, data in self._get_saved().items():
+            destination[f"{prefix}{saved.STATE}{key and '.'}{key}"] = saved.write(data)
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        begin = prefix + saved.STATE
+        own = {key: state_dict.pop(key) for key in list(state_dict) if key == begin or key.startswith(begin + ".")}
+        super()._load_from_state_dict(state_dict, prefix, *args)
+        for key, value in own.items():
+            name, data = key[len(begin) + 1:], saved.read(key, value)
+            if name in self._units:
+                self._units[name].set_saved(data)
+            else:
+                self._saved[name] = data
+        state_dict.update(own)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_units": {}, "_saved": self._get_saved(), "_groups": set()}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._count()
+
+    def extra_repr(self):
+        return f"recipe={self.recipe}"
+
+
+@torch.compiler.assume_constant_result
+def find_unit(number, recipe, call=0):
+    """The number of what has the scales of a module's call, counted from its forward's first; Dynamo asks once."""
+    return _scales[number].get_unit(recipe, call).number
+
+
+def _list_code(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _list_code(constant)
+
+
+def _names(function):
+    function = getattr(function, "__wrapped__", function)
+    if not isinstance(function, types.FunctionType):
+        return set(), {}
+    return {name for code in _list_code(function.__code__) for name in code.co_names}, function.__globals__
+
+
+@functools.lru_cache(maxsize=4096)
+def _mentions(cls):
+    for base in cls.__mro__:
+        if base.__module__.startswith("torch.nn."):
+            continue
+        for function in vars(base).values():
+            names, others = _names(function)
+            called = (others.get(name) for name in names)
+            if names & _CALLS or any(_names(each)[0] & _CALLS for each in called if isinstance(each, types.FunctionType)):
+                return True
+    return False
+
+
+def calls_attention(module):
+    """Whether the code of a module's class, or a function that it calls, names PyTorch's function or what transformers
+    chooses one by."""
+    return isinstance(module, nn.MultiheadAttention) or _mentions(getattr(type(module), "_fp8_class", type(module)))
+
+
+def find(module):
+    """The AttentionScales of a module, or None."""
+    return module._modules.get(CHILD)
+
+
+def find_all(model):
+    """Those of a model by name."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, AttentionScales)}
+
+
+def attach(module, recipe, name=""):
+    """Gives a module scales of a recipe's attention, where these are of other steps; takes others away."""
+    detach(module)
+    text = get_attention_text(recipe)
+    if text is not None and has_scales(text):
+        module.add_module(CHILD, AttentionScales(text, name))
+
+
+def detach(module):
+    module._modules.pop(CHILD, None)
