@@ -19,9 +19,10 @@ using namespace mlir;
 using namespace mlir::fp8;
 
 namespace {
-/// What follows from an exponential of scores.
+/// What follows from an exponential of scores, or from shares that a function
+/// is given.
 struct Follower {
-  Operation *exponential;
+  Value exponential;
   /// Where its value has each dimension of the exponential, -1 for nowhere.
   SmallVector<int64_t> dims;
   /// Whether it is shares, at most times or by something.
@@ -40,7 +41,8 @@ struct Use {
   bool isOfShares() const { return value.isShare && others.empty(); }
 };
 
-/// What becomes of the scores that one product computes.
+/// What becomes of the scores that one product computes, or of shares that a
+/// forward has kept.
 class Scores {
 public:
   /// `shares` are known to be shares, of whatever scores.
@@ -48,8 +50,16 @@ public:
          const DenseSet<Value> &shares)
       : product(product), weights(weights), shares(shares) {}
 
+  /// `saved` is an argument of a backward.
+  Scores(BlockArgument saved, ComputedWeights &weights,
+         const DenseSet<Value> &shares)
+      : saved(saved), weights(weights), shares(shares) {}
+
   /// Whether they are attention's; `uses` are its other products then.
   bool find();
+  /// The same for shares that a function is given. Those of a softmax have a
+  /// gradient that the sum of them times theirs is taken from.
+  bool findSaved();
   ArrayRef<Use> getUses() const { return uses; }
   /// Adds what are shares of these scores, if something sums them.
   void addShares(DenseSet<Value> &result) const {
@@ -65,6 +75,10 @@ private:
     return shares.contains(value) && !values.contains(value);
   }
   bool findExponentials();
+  void followAll(Operation *first);
+  bool mayHaveLearnedQuery();
+  bool isLearnedQuery();
+  bool isGradient(const Use &use) const;
   void findKeys();
   void findOthers(Use &use) const;
   void follow(Operation *op);
@@ -73,13 +87,16 @@ private:
                      ArrayRef<ReassociationIndices> groups, bool isCollapse);
 
   linalg::LinalgOp product;
+  BlockArgument saved;
   ComputedWeights &weights;
   const DenseSet<Value> &shares;
-  llvm::SmallSetVector<Operation *, 2> exponentials;
+  llvm::SmallSetVector<Value, 2> exponentials;
   llvm::DenseMap<Value, Follower> values;
   SmallVector<Use> uses;
+  /// Sums of shares over keys, times what else there is.
+  SmallVector<Use> sums;
   /// The dimension of keys of each exponential, -1 for one nobody knows of.
-  llvm::DenseMap<Operation *, int64_t> keys;
+  llvm::DenseMap<Value, int64_t> keys;
 };
 } // namespace
 
@@ -200,7 +217,7 @@ bool Scores::findExponentials() {
       if (!isFollowed(user) || !seen.insert(user).second)
         continue;
       if (isExponential(user))
-        exponentials.insert(user);
+        exponentials.insert(user->getResult(0));
       else
         llvm::append_range(worklist, user->getResults());
     }
@@ -247,6 +264,7 @@ void Scores::followLinalg(linalg::LinalgOp op) {
       for (auto [index, dim] : llvm::enumerate(value.dims))
         if (dim >= 0 && isReduced(op, map, dim))
           keys.try_emplace(value.exponential, index);
+      sums.push_back({op, operand->getOperandNumber(), value});
       continue;
     }
     Dependences known;
@@ -294,12 +312,12 @@ void Scores::followReshape(Operation *op, Value source,
 }
 
 void Scores::follow(Operation *op) {
-  if (exponentials.contains(op)) {
+  if (op->getNumResults() != 0 && exponentials.contains(op->getResult(0))) {
     bool isShare = true;
     Value result = op->getResult(0);
     int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
     if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op)) {
-      keys[op] = softmax.getDimension();
+      keys[result] = softmax.getDimension();
     } else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
       Dependences shares;
       for (Operation &each : *linalgOp.getBlock())
@@ -308,7 +326,7 @@ void Scores::follow(Operation *op) {
       isShare = ::follow(*linalgOp.getBlock(), shares, 0) == Dependence::Share;
     }
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    values.try_emplace(result, Follower{op, std::move(dims), isShare});
+    values.try_emplace(result, Follower{result, std::move(dims), isShare});
     return;
   }
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
@@ -343,23 +361,21 @@ void Scores::follow(Operation *op) {
 
 void Scores::findKeys() {
   auto known = llvm::find_if(exponentials,
-                             [&](Operation *op) { return keys.contains(op); });
+                             [&](Value value) { return keys.contains(value); });
   if (known == exponentials.end())
     return;
-  auto getRank = [](Operation *op) {
-    return cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+  auto getRank = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getRank();
   };
   // A backward may compute shares again, of sums that it has.
   int64_t rank = getRank(*known), dim = keys.lookup(*known);
-  for (Operation *op : exponentials)
-    keys.try_emplace(op, getRank(op) == rank ? dim : -1);
+  for (Value value : exponentials)
+    keys.try_emplace(value, getRank(value) == rank ? dim : -1);
 }
 
-bool Scores::find() {
-  if (weights.isOperandOf(product) || !findExponentials())
-    return false;
+void Scores::followAll(Operation *first) {
   // In the order of the program, so that operands come before what has them.
-  for (Operation *op = product->getNextNode(); op; op = op->getNextNode())
+  for (Operation *op = first; op; op = op->getNextNode())
     follow(op);
   findKeys();
   for (Use &use : uses)
@@ -369,8 +385,87 @@ bool Scores::find() {
     return weights.isOperandOf(use.product) ||
            (!use.value.isShare && use.others.empty());
   });
+}
+
+bool Scores::find() {
+  bool hasWeight = weights.isOperandOf(product);
+  if ((hasWeight && !mayHaveLearnedQuery()) || !findExponentials())
+    return false;
+  followAll(product->getNextNode());
   return !keys.empty() &&
-         llvm::any_of(uses, [](const Use &use) { return use.isOfShares(); });
+         llvm::any_of(uses, [](const Use &use) { return use.isOfShares(); }) &&
+         (!hasWeight || isLearnedQuery());
+}
+
+/// Whether a layer has made what a weight is multiplied with.
+bool Scores::mayHaveLearnedQuery() {
+  bool isSecond = weights.isWeight(product->getOperand(1));
+  Value other = product->getOperand(isSecond ? 0 : 1);
+  return !weights.isWeight(other) && weights.isProjection(other);
+}
+
+/// A weight is a query where shares are of the other operand's rows: what
+/// chooses experts has a share for each of the weight's.
+bool Scores::isLearnedQuery() {
+  unsigned weight = weights.isWeight(product->getOperand(1)) ? 1 : 0;
+  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+  SmallVector<int64_t> extents = product.getStaticLoopRanges();
+  auto has = [&](unsigned loop, int64_t extent, unsigned operand) {
+    return extents[loop] == extent && maps[2].isFunctionOfDim(loop) &&
+           maps[operand].isFunctionOfDim(loop) &&
+           !maps[1 - operand].isFunctionOfDim(loop);
+  };
+  auto loops = llvm::seq<unsigned>(0, extents.size());
+  return llvm::all_of(exponentials, [&](Value exponential) {
+    int64_t dim = keys.lookup(exponential);
+    auto type = cast<RankedTensorType>(exponential.getType());
+    if (dim < 0 || type.isDynamicDim(dim))
+      return false;
+    int64_t extent = type.getDimSize(dim);
+    return llvm::any_of(
+               loops,
+               [&](unsigned loop) { return has(loop, extent, 1 - weight); }) &&
+           llvm::none_of(
+               loops, [&](unsigned loop) { return has(loop, extent, weight); });
+  });
+}
+
+/// Whether what `use` multiplies is a gradient of scores: shares times what a
+/// product makes, less their sum.
+bool Scores::isGradient(const Use &use) const {
+  if (use.others.empty())
+    return false;
+  llvm::SmallPtrSet<Operation *, 4> own;
+  for (const Use &sum : sums)
+    if (llvm::any_of(sum.others, [&](Operation *op) {
+          return llvm::is_contained(use.others, op);
+        }))
+      own.insert(sum.product);
+  SmallVector<Value> worklist{use.product->getOperand(use.operand)};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (!op || !isFollowed(op) || !seen.insert(op).second)
+      continue;
+    if (own.contains(op))
+      return true;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return false;
+}
+
+bool Scores::findSaved() {
+  auto type = cast<RankedTensorType>(saved.getType());
+  exponentials.insert(saved);
+  values.try_emplace(
+      saved,
+      Follower{saved, llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())),
+               true});
+  followAll(&saved.getOwner()->front());
+  for (Use &sum : sums)
+    findOthers(sum);
+  return !keys.empty() &&
+         llvm::any_of(uses, [&](const Use &use) { return isGradient(use); });
 }
 
 bool Scores::sumsKeys(const Use &use) const {
@@ -389,7 +484,7 @@ void Scores::findOthers(Use &use) const {
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
     Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(op).second || exponentials.contains(op) ||
+    if (!op || !seen.insert(op).second || exponentials.contains(value) ||
         isForeign(value))
       continue;
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
@@ -402,6 +497,13 @@ void Scores::findOthers(Use &use) const {
       llvm::append_range(worklist, op->getOperands());
     }
   }
+}
+
+/// Whether `argument` may be shares that a forward has kept.
+static bool mayBeShares(BlockArgument argument, const GemmRoles &roles) {
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return type && type.getRank() >= 2 && isa<FloatType>(type.getElementType()) &&
+         !roles.isMarkedWeight(argument) && !roles.isGradient(argument);
 }
 
 AttentionProducts::AttentionProducts(FunctionOpInterface function,
@@ -418,11 +520,7 @@ AttentionProducts::AttentionProducts(FunctionOpInterface function,
     scores.find();
     scores.addShares(shares);
   }
-  for (linalg::LinalgOp op : all) {
-    Scores scores(op, weights, shares);
-    if (!scores.find())
-      continue;
-    products.insert({op, {AttentionRole::QK, std::nullopt}});
+  auto add = [&](const Scores &scores) {
     llvm::SmallSetVector<Operation *, 4> others;
     llvm::SmallPtrSet<Value, 4> gradients;
     for (const Use &use : scores.getUses()) {
@@ -444,5 +542,25 @@ AttentionProducts::AttentionProducts(FunctionOpInterface function,
           !gradients.contains(GemmRoles::getSource(other->getOperand(1)));
       products.insert({other, {AttentionRole::DP, isFirst ? 0 : 1}});
     }
+  };
+  for (linalg::LinalgOp op : all) {
+    Scores scores(op, weights, shares);
+    if (!scores.find())
+      continue;
+    products.insert({op, {AttentionRole::QK, std::nullopt}});
+    add(scores);
+  }
+  // A product without an operand of weights is of a gradient and values.
+  bool hasOthers = llvm::any_of(all, [&](linalg::LinalgOp op) {
+    return !products.contains(op) && !weights.isOperandOf(op);
+  });
+  if (!hasOthers || function.isExternal())
+    return;
+  for (BlockArgument argument : function.getArguments()) {
+    if (!mayBeShares(argument, roles))
+      continue;
+    Scores scores(argument, weights, none);
+    if (scores.findSaved())
+      add(scores);
   }
 }

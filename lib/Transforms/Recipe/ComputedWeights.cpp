@@ -49,6 +49,46 @@ bool ComputedWeights::isOperandOf(linalg::LinalgOp product) {
   });
 }
 
+/// Whether `op` computes with any of `Ops`, itself or in its body.
+template <typename... Ops>
+static bool computes(Operation *op) {
+  if (isa<Ops...>(op))
+    return true;
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && llvm::any_of(*linalgOp.getBlock(), llvm::IsaPred<Ops...>);
+}
+
+bool ComputedWeights::isProjection(Value value) {
+  SmallVector<Value> worklist{value};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  linalg::LinalgOp projection;
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    Source source = getSource(next);
+    if (source == Source::Neutral || source == Source::Weight ||
+        (op && !seen.insert(op).second))
+      continue;
+    auto linalgOp = dyn_cast_or_null<linalg::LinalgOp>(op);
+    if (linalgOp && isContraction(linalgOp)) {
+      if (projection || !isOperandOf(linalgOp))
+        return false;
+      projection = linalgOp;
+      continue;
+    }
+    if (!op || source == Source::Input || isa<tensor::GatherOp>(op) ||
+        (linalgOp && computes<tensor::ExtractOp>(op)))
+      return false;
+    // What an operation writes into has no numbers of it.
+    ValueRange operands = linalgOp ? ValueRange(linalgOp.getDpsInputs())
+                                   : ValueRange(op->getOperands());
+    llvm::copy_if(operands, std::back_inserter(worklist), [](Value operand) {
+      return isa<RankedTensorType>(operand.getType());
+    });
+  }
+  return !!projection;
+}
+
 ComputedWeights::Source ComputedWeights::getSource(Value value) {
   if (auto found = sources.find(value); found != sources.end())
     return found->second;
@@ -84,15 +124,6 @@ ComputedWeights::getSourceOfProduct(linalg::LinalgOp product) {
                getSource(operand) == Source::Weight;
       });
   return areWeights ? Source::ProductOfWeights : Source::Other;
-}
-
-/// Whether `op` computes with any of `Ops`, itself or in its body.
-template <typename... Ops>
-static bool computes(Operation *op) {
-  if (isa<Ops...>(op))
-    return true;
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  return linalgOp && llvm::any_of(*linalgOp.getBlock(), llvm::IsaPred<Ops...>);
 }
 
 ComputedWeights::Source ComputedWeights::combine(Operation *op,

@@ -27,6 +27,12 @@ public:
   ComputedWeights(FunctionOpInterface function, const GemmRoles &roles);
 
   bool isOperandOf(linalg::LinalgOp product);
+  bool isWeight(Value value) {
+    return roles.isMarkedWeight(value) || getSource(value) == Source::Weight;
+  }
+  /// Whether one product with a weight, and biases and scales, are all that
+  /// `value` is computed of, as keys are that a layer projects.
+  bool isProjection(Value value);
 
 private:
   /// What a value is computed of.

@@ -140,3 +140,82 @@ func.func @tensors(%q: !qkv, %k: !qkv, %q2: !qkv, %k2: !qkv, %v: !qkv, %zero: !q
   %o2 = linalg.batch_matmul ins(%f, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("fused.values")
   return %o, %o2 : !qkv, !qkv
 }
+
+// A backward in a function of its own, of shares that a forward has kept.
+// CHECK: saved.dv: high precision; role attention.dv,
+// CHECK: saved.dp: high precision; role attention.dp,
+// CHECK: saved.dq: high precision; role attention.dq,
+// CHECK: saved.dk: high precision; role attention.dk,
+// GIVEN: saved.dv: fp8; role attention.dv, {{.*}} a f8E4M3FN[*x*]f32, b f8E5M2[*x*]f32
+// GIVEN: saved.dp: fp8; role attention.dp, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: saved.dq: fp8; role attention.dq, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: saved.dk: fp8; role attention.dk, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+func.func @saved(%p: !qkv, %q: !qkv, %k: !qkv, %v: !qkv, %grad: !qkv, %zero: !qkv, %none: !row) -> (!qkv, !qkv, !qkv) {
+  %turned = linalg.transpose ins(%p : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dv = linalg.batch_matmul ins(%turned, %grad : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("saved.dv")
+  %dp = linalg.batch_matmul indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>]
+      ins(%grad, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("saved.dp")
+  %products = linalg.mul ins(%dp, %p : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %delta = linalg.reduce ins(%products : !qkv) outs(%none : !row) dimensions = [2] (%in: f32, %acc: f32) {
+    %a = arith.addf %in, %acc : f32
+    linalg.yield %a : f32
+  }
+  %wide_delta = linalg.broadcast ins(%delta : !row) outs(%zero : !qkv) dimensions = [2]
+  %lost = linalg.mul ins(%p, %wide_delta : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %ds = linalg.sub ins(%products, %lost : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %dq = linalg.batch_matmul ins(%ds, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("saved.dq")
+  %ds_turned = linalg.transpose ins(%ds : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dk = linalg.batch_matmul ins(%ds_turned, %q : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("saved.dk")
+  return %dq, %dk, %dv : !qkv, !qkv, !qkv
+}
+
+// No attention: the gradient of a norm, whose input was kept, is of a layer's gradient.
+// CHECK: norm.dx: fp8; role fprop,
+// CHECK: norm.dw: fp8; role fprop,
+func.func @norm(%x: !qkv, %w: !qkv {fp8.weight}, %grad: !qkv, %zero: !qkv, %none: !row) -> (!qkv, !qkv) {
+  %dy = linalg.batch_matmul ins(%grad, %w : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("norm.dx")
+  %products = linalg.mul ins(%dy, %x : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %sum = linalg.reduce ins(%products : !qkv) outs(%none : !row) dimensions = [2] (%in: f32, %acc: f32) {
+    %a = arith.addf %in, %acc : f32
+    linalg.yield %a : f32
+  }
+  %wide = linalg.broadcast ins(%sum : !row) outs(%zero : !qkv) dimensions = [2]
+  %lost = linalg.mul ins(%x, %wide : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %dx = linalg.sub ins(%dy, %lost : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %turned = linalg.transpose ins(%dx : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dw = linalg.batch_matmul ins(%turned, %grad : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("norm.dw")
+  return %dx, %dw : !qkv, !qkv
+}
+
+// A learned query, of keys and values that layers project, as Perceiver has them.
+// CHECK: latent.keys: fp8; role fprop,
+// CHECK: latent.values: fp8; role fprop,
+// CHECK: latent.scores: high precision; role attention.qk,
+// CHECK: latent.sum: high precision; role attention.pv,
+// GIVEN: latent.scores: fp8; role attention.qk, {{.*}} recipe current,
+!latents = tensor<32x64xf32>
+!some = tensor<32x128xf32>
+!x = tensor<128x64xf32>
+#m = affine_map<(m, n, k) -> (m, k)>
+#n = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @latent(%latents: !latents {fp8.weight}, %x: !x, %wk: !t {fp8.weight}, %wv: !t {fp8.weight}, %zero: !some, %zero_x: !x, %zero_y: !latents) -> !latents {
+  %k = linalg.matmul ins(%x, %wk : !x, !t) outs(%zero_x : !x) -> !x loc("latent.keys")
+  %v = linalg.matmul ins(%x, %wv : !x, !t) outs(%zero_x : !x) -> !x loc("latent.values")
+  %s = linalg.matmul indexing_maps = [#m, #n, #mn] ins(%latents, %k : !latents, !x) outs(%zero : !some) -> !some loc("latent.scores")
+  %p = linalg.softmax dimension(1) ins(%s : !some) outs(%zero : !some) -> !some
+  %y = linalg.matmul ins(%p, %v : !some, !x) outs(%zero_y : !latents) -> !latents loc("latent.sum")
+  return %y : !latents
+}
+
+// No attention: experts are the weight's rows, also where a layer is before it.
+// CHECK: deep_router.gate: fp8; role fprop,
+// CHECK: deep_router.mix: fp8; role fprop,
+func.func @deep_router(%x: !x, %w: !t {fp8.weight}, %gate: !latents {fp8.weight}, %experts: !latents, %zero: !some, %zero_x: !x) -> !x {
+  %h = linalg.matmul ins(%x, %w : !x, !t) outs(%zero_x : !x) -> !x loc("deep_router.up")
+  %empty = tensor.empty() : tensor<128x32xf32>
+  %s = linalg.matmul indexing_maps = [#m, #n, #mn] ins(%h, %gate : !x, !latents) outs(%empty : tensor<128x32xf32>) -> tensor<128x32xf32> loc("deep_router.gate")
+  %p = linalg.softmax dimension(1) ins(%s : tensor<128x32xf32>) outs(%empty : tensor<128x32xf32>) -> tensor<128x32xf32>
+  %y = linalg.matmul ins(%p, %experts : tensor<128x32xf32>, !latents) outs(%zero_x : !x) -> !x loc("deep_router.mix")
+  return %y : !x
+}
