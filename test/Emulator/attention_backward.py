@@ -6,10 +6,13 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a caps
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a dropout
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_90a random
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_89 mma some
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=120 %python %s sm_120a some empty
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=80 %python %s sm_80 codes
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
-"""Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, windows, groups of
-heads, both layouts, queries that see no key and keys that no query sees; on a CPU other dimensions and types, too."""
+"""Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, and others of the one
+by mma.sync, windows, groups of heads, both layouts, queries that see no key and keys that no query sees; on a CPU other dimensions and types, too."""
 
 import sys
 
@@ -75,6 +78,22 @@ CASES = {
         Gradients("e5m2", 1, 130, 200, 2, 1, 64, cap=50.0, grad="f16", layout="bhsd"),
     ],
 }
+# One of each way to find rows and scores of the kernel by mma.sync, and sums that a thread has no registers for at once.
+CASES["mma"] = [
+    Gradients("bf16", 1, 70, 90, 2, 1, 32, dim_of_v=48, window=(None, 0), bottom_right=True),
+    Gradients("f16", 1, 65, 130, 1, 1, 256, grad="f16", window=(40, 5)),
+    Gradients("bf16", 2, 40, 70, 2, 2, 192, dim_of_v=128, layout="bhsd", ranges="random", cap=2.0, dropout=0.2),
+    Gradients("e4m3", 1, 60, 50, 4, 1, 80, dim_of_v=64, dropout=0.5),
+    Gradients("bf16", 2, 200, 140, 2, 1, 128, ranges="packed", window=(None, 0), dropout=0.1, order="any"),
+]
+CASES["some"] = [
+    Gradients("bf16", 2, 300, 200, 2, 1, 64, window=(None, 0), bottom_right=True, layout="bhsd"),
+    Gradients("f16", 1, 70, 300, 1, 1, 128, grad="f16", cap=1.0),
+]
+CASES["codes"] = [
+    Gradients("e4m3", 1, 100, 150, 2, 1, 128, window=(None, 0)),
+    Gradients("e5m2", 1, 64, 100, 1, 1, 64, layout="bhsd", grad="f16", dropout=0.3),
+]
 CPU = [
     Gradients("bf16", 1, 33, 47, 4, 2, 32, dim_of_v=48, window=(9, 3), bottom_right=True),
     Gradients("f32", 1, 20, 9, 2, 1, 5, window=(None, 0), bottom_right=True, layout="bhsd", grad="f32"),
@@ -83,7 +102,7 @@ CPU = [
 
 
 def main():
-    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any")]
+    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any", "mma", "some", "codes")]
     rng = np.random.default_rng(2026)
     cases = [Gradients.random(rng) for _ in range(RANDOM)] if names == ["random"] else [
         case for name in names for case in CASES[name]] + CPU * (target == "cpu")

@@ -51,6 +51,8 @@ class Target(unittest.TestCase):
                 120: "(compute capability 12.0), sm_120a: kernels of its own",
                 121: "(compute capability 12.1), sm_121a: kernels of its own"}
         self.assertIn(said[ARCH], str(fp8.check_support()))
+        self.assertIn("; attention: forward and gradient", str(fp8.check_support()))
+        self.assertTrue(support.describe((10, 0)).endswith("; attention: forward"))
         self.assertIn("portable: kernels of sm_89", support.describe((8, 10)))
         self.assertIn("portable: kernels of sm_80", support.describe((8, 6)))
         self.assertIn("nothing: kernels take compute capability 8.0 or later", support.describe((7, 5)))

@@ -1,7 +1,9 @@
 # REQUIRES: jax, python-jax
 # RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_ARCH=89 %import_python %s
 """Functions of JAX with the kernels of a GPU, on the emulator: by themselves and called by XLA."""
 
+import os
 import unittest
 
 import jax
@@ -10,6 +12,8 @@ import numpy as np
 
 import fp8
 import fp8.jax
+
+TARGET = {"89": "sm_89"}.get(os.environ.get("FP8_EMULATOR_ARCH"), "sm_90a")
 
 
 def product(weights, x):
@@ -21,7 +25,7 @@ class Call(unittest.TestCase):
         x = jax.random.normal(jax.random.key(0), (64, 128), jnp.bfloat16)
         weights = {"kernel": jax.random.normal(jax.random.key(1), (128, 64), jnp.bfloat16)}
         for recipe in ("current", fp8.DelayedScaling(amax_history_len=2)):
-            compiled = fp8.jax.compile(product, recipe, target="sm_90a", cache=False)
+            compiled = fp8.jax.compile(product, recipe, target=TARGET, cache=False)
             compiled(weights, x)  # The scales of a state follow from it.
             y = compiled(weights, x)
             by_xla = jax.jit(compiled)(weights, x)
@@ -40,7 +44,7 @@ class Call(unittest.TestCase):
         def run(function, **options):
             return jax.jit(jax.value_and_grad(lambda *tensors: jnp.sum(
                 function(*tensors, is_causal=True, **options).astype(jnp.float32) ** 2), (0, 1, 2)))(query, key, value)
-        value_of_ours, ours = run(fp8.jax.dot_product_attention, target="sm_90a")
+        value_of_ours, ours = run(fp8.jax.dot_product_attention, target=TARGET)
         expected, others = run(jax.nn.dot_product_attention)
         self.assertLess(abs(value_of_ours / expected - 1), 0.01)
         for one, other in zip(ours, others):

@@ -1,5 +1,6 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all %import_python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 %import_python %s
 """Attention's gradient by our kernels, and the sums of the gradient times the result by theirs, on the emulator: beside the
 formula, in both layouts, with the same bits again."""
 

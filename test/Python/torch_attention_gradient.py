@@ -254,7 +254,7 @@ class Chosen(unittest.TestCase):
     """Fake tensors of a GPU stand for those that there are none of here."""
 
     def choose(self, queries=64, keys=64, window=(None, None), bottom_right=False, dtype=torch.bfloat16, heads_of_k=2,
-               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_80", cap=None, ranges=False):
+               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_100a", cap=None, ranges=False):
         rule = attention_backward.Rule(0.1, *window, bottom_right, cap)
         asked = []
 
@@ -318,6 +318,16 @@ class Chosen(unittest.TestCase):
             with self.subTest(**options):
                 self.assertEqual(self.choose(target="sm_90a", **options), ("fp8", []))
                 self.assertEqual(self.choose(**options), ("formula", []))
+
+    def test_not_timed(self):
+        """On GPUs where nobody timed ours it takes what PyTorch has no kernel of."""
+        for target in ("sm_80", "sm_89", "sm_120a"):
+            with self.subTest(target):
+                self.assertEqual(self.choose(4096, 4096, (None, 0), target=target)[0], "cudnn")
+                self.assertEqual(self.choose(window=(16, 0), target=target)[0], "flash")
+                self.assertEqual(self.choose(window=(None, 0), allowed=(), target=target)[0], "fp8")
+                self.assertEqual(self.choose(cap=30.0, columns=96, dim_of_v=256, target=target), ("fp8", []))
+                self.assertEqual(self.choose(ranges=True, columns=72, dim_of_v=72, target=target), ("formula", []))
 
     def test_formula(self):
         for options in ({"mask": True}, {"dtype": torch.float32}, {"queries": 0}, {"allowed": ()},

@@ -25,6 +25,19 @@ std::string AttentionBackwardSpec::describe() const {
   return text;
 }
 
+std::string AttentionBackwardSpec::getLabel() const {
+  std::string label;
+  llvm::raw_string_ostream os(label);
+  os << (isScaled ? "f8" : q.isBF16() ? "bf16" : "f16") << "_d" << headDim;
+  if (isCausal())
+    os << "_causal";
+  else if (left || right)
+    os << "_window";
+  if (!isDeterministic)
+    os << "_any";
+  return label;
+}
+
 FailureOr<AttentionBackwardSpec>
 AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
   auto fail = [&](const auto &...parts) {

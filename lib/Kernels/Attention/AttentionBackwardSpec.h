@@ -31,6 +31,8 @@ struct AttentionBackwardSpec : AttentionShape {
   /// "f8E4M3FN b2 h32/8 4096x4096x128 window[*,0] grad bf16", and " any order"
   /// if sums have none.
   std::string describe() const override;
+  /// "bf16_d128_causal", for names of kernels.
+  std::string getLabel() const;
 
   /// Says why if no kernel computes the operation.
   static FailureOr<AttentionBackwardSpec> get(AttentionBackwardOp op,

@@ -77,6 +77,19 @@ SmallVector<Value> AttentionDropout::areKept(Value lane, Value ofKeys,
   return kept;
 }
 
+SmallVector<Value> AttentionDropout::areKeptOfRows(Value lane, Value ofKeys,
+                                                   Value ofQueries,
+                                                   Value head) const {
+  SmallVector<Value> words =
+      draw(b.add(b.mul(ofKeys, 4), b.bitAnd(lane, 3)),
+           b.add(b.mul(ofQueries, 8), b.shiftRight(lane, 2)), head);
+  // Rows 0 and 8 of two keys, then of those 8 further.
+  SmallVector<Value> kept;
+  for (int64_t i = 0; i < 8; ++i)
+    kept.push_back(isKept(words[2 * (i % 2) + i / 4], i / 2 % 2));
+  return kept;
+}
+
 SmallVector<Value> AttentionDropout::areKeptOfQuery(Value query, Value ofKeys,
                                                     Value head) const {
   Value isSecond = b.equal(b.bitAnd(query, 8), 8);

@@ -32,6 +32,11 @@ public:
   SmallVector<Value> areKept(Value lane, Value ofKeys, Value ofQueries,
                              Value head) const;
 
+  /// The same for eight accumulators of scores, whose rows are queries:
+  /// `ofKeys` is the group of 16 keys, `ofQueries` that of 16 queries.
+  SmallVector<Value> areKeptOfRows(Value lane, Value ofKeys, Value ofQueries,
+                                   Value head) const;
+
   /// The same for 16 keys of a query, which is a lane's: `ofKeys` is their
   /// first group. The lane whose query is 8 away shares the words: each makes
   /// two of four calls, and both exchange them.

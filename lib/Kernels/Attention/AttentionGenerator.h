@@ -10,13 +10,13 @@
 #define FP8_LIB_KERNELS_ATTENTION_ATTENTIONGENERATOR_H
 
 #include "../Matmul/MatmulGenerator.h"
-#include "AttentionSpec.h"
 
 namespace mlir::fp8 {
 
-/// Selects and builds a chip's attention kernels. `Chip` has, as types and
-/// static functions, what differs:
+/// Selects and builds a chip's kernels of attention, or of its gradients.
+/// `Chip` has, as types and static functions, what differs:
 ///
+/// - `Spec`: what they compute, with `getLabel`;
 /// - `Config`, `Memory`: its config attribute, and where a kernel keeps what,
 ///   with `get(spec, config, target, reason)`;
 /// - `getTiles`: configs, of which some may not fit; `getCost`;
@@ -25,12 +25,13 @@ namespace mlir::fp8 {
 template <typename Chip>
 class AttentionGenerator : public KernelGenerator {
   using Config = typename Chip::Config;
+  using Spec = typename Chip::Spec;
 
 public:
   SmallVector<KernelConfigAttrInterface> getCandidates(const KernelSpec &spec,
                                                        GPUTargetAttr target,
                                                        bool) const override {
-    const auto &attention = cast<AttentionSpec>(spec);
+    const auto &attention = cast<Spec>(spec);
     SmallVector<KernelConfigAttrInterface> candidates;
     std::string reason;
     for (Config config : Chip::getTiles(attention, target.getContext()))
@@ -47,15 +48,14 @@ public:
                          KernelConfigAttrInterface config, GPUTargetAttr target,
                          std::string &reason) const override {
     FailureOr<Config> own = getConfigOf<Config>(config, reason);
-    return success(succeeded(own) &&
-                   succeeded(Chip::Memory::get(cast<AttentionSpec>(spec), *own,
-                                               target, reason)));
+    return success(
+        succeeded(own) &&
+        succeeded(Chip::Memory::get(cast<Spec>(spec), *own, target, reason)));
   }
 
   double getCost(const KernelSpec &spec, KernelConfigAttrInterface config,
                  GPUTargetAttr target) const override {
-    return Chip::getCost(cast<AttentionSpec>(spec), cast<Config>(config),
-                         target);
+    return Chip::getCost(cast<Spec>(spec), cast<Config>(config), target);
   }
 
   FailureOr<KernelConfigAttrInterface>
@@ -65,13 +65,12 @@ public:
         getCandidates(spec, target, /*exhaustive=*/false);
     if (!candidates.empty())
       return candidates.front();
-    Config least =
-        Chip::getLeast(cast<AttentionSpec>(spec), target.getContext());
+    Config least = Chip::getLeast(cast<Spec>(spec), target.getContext());
     return checkFit(spec, least, target, reason);
   }
 
   std::string getLabel(const KernelSpec &spec) const override {
-    return cast<AttentionSpec>(spec).getLabel();
+    return cast<Spec>(spec).getLabel();
   }
 
   FailureOr<LLVM::LLVMFuncOp> build(OpBuilder &builder, Location loc,
@@ -81,8 +80,8 @@ public:
                                     std::string &reason) const override {
     if (failed(checkFit(spec, config, target, reason)))
       return failure();
-    return Chip::build(builder, loc, cast<AttentionSpec>(spec),
-                       cast<Config>(config), target, name, reason);
+    return Chip::build(builder, loc, cast<Spec>(spec), cast<Config>(config),
+                       target, name, reason);
   }
 };
 

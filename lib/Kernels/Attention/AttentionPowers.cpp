@@ -29,13 +29,9 @@ SmallVector<Value> fp8::roundPowers(KernelBuilder &b, Type type,
 
 SmallVector<Value> fp8::packPowers(KernelBuilder &b, Type type,
                                    ArrayRef<Value> rounded) {
+  if (!areCodes(type))
+    return packFragment(b, type, rounded);
   SmallVector<Value> words;
-  if (!areCodes(type)) {
-    for (size_t i = 0; i < rounded.size(); i += 2)
-      words.push_back(LLVM::BitcastOp::create(
-          b, b.getI32Type(), roundPair(b, type, rounded[i], rounded[i + 1])));
-    return words;
-  }
   // Words of an operand: rows 0 and 8 of the first half of K, then of the
   // second; the accumulators have rows 0 and 8 of each 8 columns.
   auto halves = VectorType::get({2}, b.getI16Type());
@@ -62,19 +58,16 @@ fp8::dropPowers(const AttentionBlock &kernel,
   // What is computed of it would be in registers all through the loop.
   Value thread = launder(b, kernel.thread);
   Value head = b.add(b.mul(tile.batch, kernel.spec.heads), tile.head);
-  Value ofQueries = b.add(
-      b.mul(b.add(b.shiftRight(tile.query, 4), b.shiftRight(thread, 5)), 8),
-      b.shiftRight(b.bitAnd(thread, 31), 2));
-  Value ofKeys = b.add(b.mul(number, kernel.tileK / 4), b.bitAnd(thread, 3));
+  Value ofQueries = b.add(b.shiftRight(tile.query, 4), b.shiftRight(thread, 5));
   SmallVector<Value> kept;
   for (size_t first = 0; first < powers.size(); first += 8) {
-    SmallVector<Value> words = dropout->draw(
-        b.add(ofKeys, static_cast<int64_t>(first / 2)), ofQueries, head);
-    // Rows 0 and 8 of two keys, then of those 8 further.
-    for (size_t i = 0; i < 8; ++i)
-      kept.push_back(
-          b.select(dropout->isKept(words[2 * (i % 2) + i / 4], i / 2 % 2),
-                   powers[first + i], b.f32(0.0f)));
+    Value ofKeys = b.add(b.mul(number, kernel.tileK / 16),
+                         static_cast<int64_t>(first / 8));
+    auto areKept =
+        dropout->areKeptOfRows(b.bitAnd(thread, 31), ofKeys, ofQueries, head);
+    for (auto [power, isKept] :
+         llvm::zip_equal(powers.slice(first, 8), areKept))
+      kept.push_back(b.select(isKept, power, b.f32(0.0f)));
   }
   return kept;
 }

@@ -56,6 +56,35 @@ std::array<Value, 2> fp8::expandCodes(KernelBuilder &b, Value word, Type type) {
   return words;
 }
 
+std::array<Value, 2> fp8::convertCodes(KernelBuilder &b, Value word, Type type,
+                                       Type wide) {
+  // The bits of a code at those of a number whose exponent has another bias,
+  // which a product makes up for; subnormal ones are exact as well.
+  bool isE5M2 = isa<Float8E5M2Type>(type), isBF16 = wide.isBF16();
+  int64_t shift = (isBF16 ? 4 : 1) - (isE5M2 ? 1 : 0);
+  int64_t bias = (isBF16 ? 127 : 15) - (isE5M2 ? 15 : 7);
+  auto pair = VectorType::get({2}, wide);
+  Value factor = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(
+             pair, b.getFloatAttr(wide, std::ldexp(1.0, static_cast<int>(bias)))
+                       .getValue()));
+  std::array<Value, 2> numbers;
+  for (auto [converted, selector] :
+       llvm::zip_equal(numbers, std::array{0x1404, 0x3424})) {
+    Value spread =
+        NVVM::PermuteOp::create(b, b.getI32Type(), word, b.i32(0),
+                                b.i32(selector), NVVM::PermuteMode::DEFAULT);
+    Value bits = arith::OrIOp::create(
+        b, b.shiftRight(b.bitAnd(spread, 0x7f007f00), shift),
+        b.bitAnd(spread, 0x80008000));
+    Value number = LLVM::BitcastOp::create(b, pair, bits);
+    if (bias != 0)
+      number = arith::MulFOp::create(b, number, factor);
+    converted = LLVM::BitcastOp::create(b, b.getI32Type(), number);
+  }
+  return numbers;
+}
+
 //===----------------------------------------------------------------------===//
 // To codes
 //===----------------------------------------------------------------------===//

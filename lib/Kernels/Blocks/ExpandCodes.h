@@ -24,6 +24,10 @@ constexpr bool hasCodes(int64_t computeCapability) {
 /// values: the first two, then the others.
 std::array<Value, 2> expandCodes(KernelBuilder &b, Value word, Type type);
 
+/// The same as two words of two bf16 or f16, by a product that is exact.
+std::array<Value, 2> convertCodes(KernelBuilder &b, Value word, Type type,
+                                  Type wide);
+
 /// Computes what conversions to codes of 8 bits and from them do by integers,
 /// for a GPU without them.
 void expandConversions(LLVM::LLVMFuncOp function);

@@ -23,6 +23,14 @@ Value roundPair(KernelBuilder &b, Type type, Value first, Value second);
 /// with zeros in the lower half, so that its bits are those of the bf16 in f32.
 std::pair<Value, Value> roundAlone(KernelBuilder &b, Type type, Value value);
 
+/// Accumulators, rounded to 16 bits, as words (i32) of a first operand in
+/// registers: four for each 16 columns.
+SmallVector<Value> packFragment(KernelBuilder &b, Type type,
+                                ArrayRef<Value> accumulators);
+/// Their numbers, as they were rounded (f32).
+SmallVector<Value> unpackFragment(KernelBuilder &b, Type type,
+                                  ArrayRef<Value> words);
+
 } // namespace mlir::fp8
 
 #endif // FP8_LIB_KERNELS_BLOCKS_ROUNDING_H

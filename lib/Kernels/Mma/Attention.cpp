@@ -18,10 +18,10 @@
 #include "../Attention/AttentionSignature.h"
 #include "../Blocks/ExpandCodes.h"
 #include "../Blocks/Hazards.h"
-#include "../Blocks/Rounding.h"
 #include "AttentionGenerator.h"
 #include "AttentionProducts.h"
 #include "AttentionTileLoads.h"
+#include "RowCopies.h"
 
 #include <cmath>
 
@@ -186,25 +186,10 @@ void AttentionWorker::storeRow(const AttentionTile &tile, ArrayRef<Value> sums,
   Value index = b.add(b.mul(b.widen(tile.batch), getStride(0)),
                       b.mul(b.widen(tile.head), getStride(3 - sequence)));
   index = b.add(index, b.mul(b.widen(query), getStride(sequence)));
-  // A thread has four neighbours of codes, the even ones first, else two.
-  int64_t run = spec.getElementBytes() == 1 ? 4 : 2;
-  Value column = b.mul(b.bitAnd(kernel.lane, 3), run);
-  Value address = b.element(kernel.getParam("output.ptr"),
-                            b.add(index, b.widen(column)), spec.output);
-  for (size_t first = 0; first < sums.size(); first += 2 * run) {
-    Value words =
-        LLVM::UndefOp::create(b, VectorType::get({run / 2}, b.getI32Type()));
-    for (int64_t i = 0; i < run / 2; ++i) {
-      size_t at = first + 2 * half + i, next = run == 4 ? at + 4 : at + 1;
-      Value pair = roundPair(b, spec.output, b.mulF(sums[at], factor),
-                             b.mulF(sums[next], factor));
-      words = LLVM::InsertElementOp::create(
-          b, words, LLVM::BitcastOp::create(b, b.getI32Type(), pair), b.i32(i));
-    }
-    LLVM::StoreOp::create(
-        b, words, b.offset(address, b.i64(static_cast<int64_t>(first) * 4)),
-        /*alignment=*/2 * run);
-  }
+  mma::storeRow(b, spec.output, sums, half,
+                b.element(kernel.getParam("output.ptr"), index, spec.output),
+                kernel.lane,
+                /*areOddLast=*/spec.getElementBytes() == 1, factor);
 }
 
 void AttentionWorker::store(const AttentionTile &tile, const State &state) {

@@ -67,6 +67,7 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
 namespace {
 /// What attention by mma.sync has of its own.
 struct MmaAttention {
+  using Spec = AttentionSpec;
   using Config = AttentionConfigAttr;
   using Memory = AttentionMemory;
   static constexpr auto build = buildAttention;

@@ -16,22 +16,6 @@ using namespace mlir::fp8::mma;
 /// Sums of a lane in 16 rows by 16 columns.
 static constexpr int64_t kSums = 8;
 
-static Value getInMatrix(const AttentionContext &kernel) {
-  return kernel.b.bitAnd(kernel.lane, 7);
-}
-/// Bits 3 and 4 of the lane's number: which of four matrices it addresses.
-static Value getOdd(const AttentionContext &kernel) {
-  return kernel.b.bitAnd(kernel.b.shiftRight(kernel.lane, 3), 1);
-}
-static Value getUpper(const AttentionContext &kernel) {
-  return kernel.b.shiftRight(kernel.lane, 4);
-}
-
-// Queries are the instruction's rows: matrices of rows 0-7 and 8-15 of the
-// first half of K, then of the second. Keys are its columns: both halves of K
-// of the first 8, then of the others. Values are columns whose K lies in lines:
-// ldmatrix transposes matrices of 8 keys, and of 8 bits a word has two columns
-// of two keys.
 AttentionProducts::AttentionProducts(const AttentionContext &kernel)
     : kernel(kernel), b(kernel.b), memory(kernel.memory),
       hasCodes(kernel.spec.getElementBytes() == 1),
@@ -39,47 +23,21 @@ AttentionProducts::AttentionProducts(const AttentionContext &kernel)
          kernel.expandsCodes),
       pv(b, kernel.spec.v, kernel.spec.v, /*factors=*/Type(),
          kernel.expandsCodes),
-      q(getLanes(memory.q,
-                 b.add(b.add(b.mul(kernel.warp, 16), getInMatrix(kernel)),
-                       b.mul(getOdd(kernel), 8)),
-                 getUpper(kernel))),
-      k(getLanes(memory.k,
-                 b.add(getInMatrix(kernel), b.mul(getUpper(kernel), 8)),
-                 getOdd(kernel))),
-      v(hasCodes
-            ? getLanes(memory.v, kernel.lane, b.i32(0))
-            : getLanes(memory.v, b.bitAnd(kernel.lane, 15), getUpper(kernel))) {
-}
-
-AttentionProducts::Lanes
-AttentionProducts::getLanes(const SwizzledMatrix &matrix, Value row,
-                            Value chunk) {
-  Value place = b.bitXor(chunk, matrix.getSwizzle(b, row));
-  return {matrix, b.add(b.mul(row, matrix.width), b.mul(place, 16))};
-}
-
-Words AttentionProducts::load(const Lanes &lanes, Value begin, int64_t row,
-                              int64_t chunk, bool transposed) {
-  const SwizzledMatrix &matrix = lanes.matrix;
-  // Rows are moved by multiples of 16, which change no swizzle.
-  int64_t inLine = matrix.width / 16;
-  Value place = chunk % inLine
-                    ? b.bitXor(lanes.place, b.i32(chunk % inLine * 16))
-                    : lanes.place;
-  place = b.add(b.add(begin, place),
-                row * matrix.width + chunk / inLine * matrix.getBoxBytes());
-  return loadMatrices(b, b.offset(kernel.shared, place), transposed);
-}
+      q(b, memory.q, MatrixLoader::Use::Rows, kernel.shared, kernel.lane,
+        b.mul(kernel.warp, 16)),
+      k(b, memory.k, MatrixLoader::Use::Columns, kernel.shared, kernel.lane),
+      v(b, memory.v,
+        hasCodes ? MatrixLoader::Use::LinesOfCodes : MatrixLoader::Use::Lines,
+        kernel.shared, kernel.lane) {}
 
 SmallVector<Value> AttentionProducts::multiplyQK(Value stage) {
   Value begin = kernel.getPlace(memory.k, memory.offsetK, stage);
   SmallVector<Value> scores(kernel.tileK / 2, b.f32(0.0f));
   for (int64_t step = 0; step < memory.q.rowBytes / 32; ++step) {
-    Words rows = load(q, b.i32(memory.offsetQ), /*row=*/0, 2 * step,
-                      /*transposed=*/false);
+    Words rows = q.load(b.i32(memory.offsetQ), /*row=*/0, 2 * step);
     for (int64_t key = 0; key < kernel.tileK; key += 16)
-      qk.multiply(rows, load(k, begin, key, 2 * step, /*transposed=*/false),
-                  ScaleWords(), MutableArrayRef(scores).slice(key / 2, kSums));
+      qk.multiply(rows, k.load(begin, key, 2 * step), ScaleWords(),
+                  MutableArrayRef(scores).slice(key / 2, kSums));
   }
   return scores;
 }
@@ -87,8 +45,8 @@ SmallVector<Value> AttentionProducts::multiplyQK(Value stage) {
 Words AttentionProducts::loadValues(Value begin, int64_t step,
                                     int64_t columns) {
   if (!hasCodes)
-    return load(v, begin, 16 * step, 2 * columns, /*transposed=*/true);
-  Words pairs = load(v, begin, 32 * step, columns, /*transposed=*/true);
+    return v.load(begin, 16 * step, 2 * columns);
+  Words pairs = v.load(begin, 32 * step, columns);
   // The even ones of 16 columns, then the odd ones.
   Words words;
   for (int64_t odd : {0, 1})

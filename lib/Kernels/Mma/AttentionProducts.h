@@ -10,7 +10,7 @@
 #define FP8_LIB_KERNELS_MMA_ATTENTIONPRODUCTS_H
 
 #include "AttentionMemory.h"
-#include "Mma.h"
+#include "MatrixLoader.h"
 
 namespace mlir::fp8::mma {
 
@@ -29,17 +29,6 @@ public:
              MutableArrayRef<Value> sums);
 
 private:
-  /// Addresses of ldmatrix of one matrix: what a lane's has of its own, and the
-  /// number of 16 bytes in its row, 0 or 1, which the lane has of two.
-  struct Lanes {
-    const SwizzledMatrix &matrix;
-    Value place;
-  };
-  Lanes getLanes(const SwizzledMatrix &matrix, Value row, Value chunk);
-  /// Loads from `row` rows and `chunk` times 16 bytes further; `begin` (i32) is
-  /// the matrix.
-  Words load(const Lanes &lanes, Value begin, int64_t row, int64_t chunk,
-             bool transposed);
   /// The words of 16 columns of values for `step`-th 32 bytes of keys.
   Words loadValues(Value begin, int64_t step, int64_t columns);
 
@@ -48,7 +37,7 @@ private:
   const AttentionMemory &memory;
   bool hasCodes;
   Mma qk, pv;
-  Lanes q, k, v;
+  MatrixLoader q, k, v;
 };
 
 } // namespace mlir::fp8::mma

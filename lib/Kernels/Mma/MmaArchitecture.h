@@ -10,6 +10,7 @@
 #define FP8_LIB_KERNELS_MMA_MMAARCHITECTURE_H
 
 #include "../AllKernels.h"
+#include "AttentionBackwardGenerator.h"
 #include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "fp8/Kernels/Machine.h"
@@ -25,6 +26,8 @@ public:
       : Architecture(chip) {
     addGenerator(MatmulSpec::kKind, createMatmulGenerator(products));
     addGenerator(AttentionSpec::kKind, createAttentionGenerator());
+    addGenerator(AttentionBackwardSpec::kKind,
+                 createAttentionBackwardGenerator());
     addPortableGenerators(*this);
   }
 

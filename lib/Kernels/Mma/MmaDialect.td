@@ -102,12 +102,14 @@ def Mma_AttentionConfigAttr : AttrDef<Mma_Dialect, "AttentionConfig",
   let description = [{
     Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. A block
     computes tiles of queries, one after the other, a warp 16 of them; keys and
-    values come in tiles through rings of shared memory.
+    values come in tiles through rings of shared memory. A block of the
+    gradient's kernel has as many rows, which are keys or queries, and walks the
+    others.
 
     | parameter | meaning |
     | --- | --- |
-    | `tile_q` | queries of a tile: 64 or 128 |
-    | `tile_k` | keys that share a step of the softmax |
+    | `tile_q` | queries of a tile, or rows: 64 or 128 |
+    | `tile_k` | keys that share a step of the softmax, or columns of a step |
     | `stages` | tiles of keys, and as many of values, in shared memory |
 
     Constraints:

@@ -17,6 +17,7 @@ namespace {
 /// What Blackwell's attention has of its own. Sums of codes have as many bits
 /// as those of numbers: none are promoted.
 struct BlackwellAttention {
+  using Spec = AttentionSpec;
   using Config = AttentionConfigAttr;
   using Memory = AttentionMemory;
   static constexpr auto build = buildAttention;

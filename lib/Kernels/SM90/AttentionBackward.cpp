@@ -29,7 +29,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Blocks/KernelSignature.h"
+#include "../Attention/AttentionBackwardSignature.h"
 #include "AttentionBackwardContext.h"
 #include "AttentionBackwardGenerator.h"
 
@@ -37,43 +37,15 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
-static SmallVector<KernelArgumentAttr>
-getArguments(MLIRContext *context, const AttentionBackwardSpec &spec) {
-  SmallVector<KernelArgumentAttr> arguments;
-  auto add = [&](StringRef name, Type element, int64_t rank,
-                 KernelAccess access, int64_t alignment) {
-    arguments.push_back(KernelArgumentAttr::get(context, name, element, rank,
-                                                access, alignment));
-  };
-  Type f32 = Float32Type::get(context);
-  add("grad", spec.grad, 4, KernelAccess::Read, 16);
-  add("q", spec.q, 4, KernelAccess::Read, 16);
-  add("k", spec.k, 4, KernelAccess::Read, 16);
-  add("v", spec.v, 4, KernelAccess::Read, 16);
-  if (spec.isScaled)
-    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
-      add(name, f32, 4, KernelAccess::Read, 4);
-  for (StringRef name : {"lse", "delta"})
-    add(name, f32, 3, KernelAccess::Read, 4);
-  if (spec.hasKeyRanges)
-    add("key_ranges", IntegerType::get(context, 32), 3, KernelAccess::Read, 4);
-  if (spec.dropThreshold)
-    add("dropout", IntegerType::get(context, 64), 1, KernelAccess::Read, 8);
-  for (StringRef name : {"dq", "dk", "dv"})
-    add(name, spec.grad, 4, KernelAccess::Write, 16);
-  return arguments;
-}
-
 static KernelSignature getSignature(MLIRContext *context,
                                     const AttentionBackwardSpec &spec,
                                     AttentionConfigAttr config,
                                     const AttentionBackwardMemory &memory,
                                     KernelSignature::Launch &launch) {
-  KernelSignature signature(context, getArguments(context, spec));
+  AttentionBackwardSignature made(context, spec);
+  KernelSignature &signature = made.signature;
+  AffineExpr batch = made.batch, queries = made.queries, keys = made.keys;
   int64_t sequence = spec.getSequenceDim();
-  AffineExpr batch = signature.addExtent("batch", "q", 0);
-  AffineExpr queries = signature.addExtent("queries", "q", sequence);
-  AffineExpr keys = signature.addExtent("keys", "k", sequence);
   auto addMap = [&](StringRef name, const SharedMatrix &matrix, int64_t rows) {
     SmallVector<int64_t> box{matrix.getBoxColumns(), 1, 1, 1};
     box[3 - sequence] = rows;
@@ -87,20 +59,8 @@ static KernelSignature getSignature(MLIRContext *context,
   addMap("v", hasCodes ? memory.codesOfV : memory.v, tileK);
   addMap("dk", memory.k, /*rows=*/64);
   addMap("dv", memory.v, /*rows=*/64);
-  if (spec.isScaled)
-    for (StringRef name : {"q_scale", "k_scale", "v_scale"})
-      signature.addPointer(name + ".ptr", name);
-  for (StringRef name : {"lse", "delta", "dq"})
-    signature.addPointer(name + ".ptr", name);
-  if (spec.hasKeyRanges)
-    signature.addPointer("key_ranges.ptr", "key_ranges");
-  if (spec.dropThreshold)
-    signature.addPointer("dropout.ptr", "dropout");
-  for (int64_t dim : {0, 1, 2})
-    signature.addStride("dq.stride" + Twine(dim), "dq", dim);
-  signature.addValue("batch", batch, 32);
-  signature.addValue("queries", queries, 32);
-  signature.addValue("keys", keys, 32);
+  made.addParams();
+  made.addTensor("dq");
   AffineExpr tiles = batch * spec.heads * queries.ceilDiv(tileQ);
   signature.addScratch(
       "sums.ptr", signature.addWorkspace(tiles * (tileQ * spec.headDim * 4),
@@ -117,8 +77,7 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.block = AttentionBackwardMemory::kThreads;
   launch.sharedBytes = memory.sharedBytes;
   launch.overlap = true;
-  launch.flops = batch * queries * keys *
-                 (spec.heads * (6 * spec.headDim + 4 * spec.headDimOfV));
+  launch.flops = made.getFlops();
   return signature;
 }
 
@@ -238,7 +197,10 @@ sm90::buildAttentionBackward(OpBuilder &builder, Location loc,
   Ring codesOfQueries = getRing(stages), grads = getRing(stages);
   Ring scores = getRing(AttentionBackwardMemory::kScoreStages);
   Ring added = getRing(AttentionBackwardMemory::kAddStages);
-  AttentionBackwardTiles tiles(b, spec, config, params);
+  AttentionBackwardTiles tiles(
+      b, spec,
+      {config.getTileQ(), config.getTileK(), AttentionBackwardMemory::kWarps},
+      params);
   if (!spec.isDeterministic)
     tiles.begin(NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());

@@ -9,8 +9,9 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONTEXT_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONTEXT_H
 
+#include "../Attention/AttentionBackwardTiles.h"
 #include "../Blocks/Ring.h"
-#include "AttentionBackwardTiles.h"
+#include "AttentionBackwardMemory.h"
 
 namespace mlir::fp8::sm90 {
 

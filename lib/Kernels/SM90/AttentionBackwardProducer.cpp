@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Blocks/BulkCopy.h"
+#include "../Blocks/ExpandCodes.h"
 #include "../Blocks/Hazards.h"
 #include "AttentionBackwardContext.h"
 #include "AttentionProducts.h"
@@ -39,8 +40,6 @@ private:
   /// Makes numbers of the codes at `from`; this is warp `part` (i32) of two.
   void convert(const SharedMatrix &codes, Value from, const SharedMatrix &to,
                Value place, Value part);
-  /// Four codes of a word, as two words of two numbers.
-  SmallVector<Value> convertWord(Type type, Value word);
   void arrive(Value barrier) {
     NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
                                    /*count=*/Value());
@@ -183,34 +182,6 @@ void BackwardProducer::writeRanges(BackwardStep step, Value stage) {
   });
 }
 
-SmallVector<Value> BackwardProducer::convertWord(Type type, Value word) {
-  // The bits of a code at those of a number whose exponent has another bias,
-  // which a product makes up for; subnormal ones are exact as well.
-  Type wide = spec.grad;
-  bool isE5M2 = isa<Float8E5M2Type>(type), isBF16 = wide.isBF16();
-  int64_t shift = (isBF16 ? 4 : 1) - (isE5M2 ? 1 : 0);
-  int64_t bias = (isBF16 ? 127 : 15) - (isE5M2 ? 15 : 7);
-  auto pair = VectorType::get({2}, wide);
-  Value factor = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(
-             pair, b.getFloatAttr(wide, std::ldexp(1.0, static_cast<int>(bias)))
-                       .getValue()));
-  SmallVector<Value> numbers;
-  for (int64_t selector : {0x1404, 0x3424}) {
-    Value spread =
-        NVVM::PermuteOp::create(b, b.getI32Type(), word, b.i32(0),
-                                b.i32(selector), NVVM::PermuteMode::DEFAULT);
-    Value bits = arith::OrIOp::create(
-        b, b.shiftRight(b.bitAnd(spread, 0x7f007f00), shift),
-        b.bitAnd(spread, 0x80008000));
-    Value number = LLVM::BitcastOp::create(b, pair, bits);
-    if (bias != 0)
-      number = arith::MulFOp::create(b, number, factor);
-    numbers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), number));
-  }
-  return numbers;
-}
-
 void BackwardProducer::convert(const SharedMatrix &codes, Value from,
                                const SharedMatrix &to, Value place,
                                Value part) {
@@ -231,8 +202,8 @@ void BackwardProducer::convert(const SharedMatrix &codes, Value from,
           for (int64_t i : {0, 1}) {
             Value word =
                 LLVM::ExtractElementOp::create(b, words, b.i32(2 * half + i));
-            for (auto [j, pair] :
-                 llvm::enumerate(convertWord(codes.elementType, word)))
+            for (auto [j, pair] : llvm::enumerate(
+                     convertCodes(b, word, codes.elementType, spec.grad)))
               numbers = LLVM::InsertElementOp::create(
                   b, numbers, pair, b.i32(2 * i + static_cast<int64_t>(j)));
           }

@@ -21,6 +21,7 @@ using namespace mlir::fp8::sm90;
 namespace {
 /// What Hopper's attention has of its own.
 struct HopperAttention {
+  using Spec = AttentionSpec;
   using Config = AttentionConfigAttr;
   using Memory = AttentionMemory;
   static constexpr auto build = buildAttention;

@@ -8,7 +8,6 @@
 
 #include "AttentionProducts.h"
 #include "../Blocks/BulkCopy.h"
-#include "../Blocks/Rounding.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -47,38 +46,6 @@ Value sm90::makeAccumulator(KernelBuilder &b, ArrayRef<Value> registers) {
     accumulator =
         LLVM::InsertValueOp::create(b, accumulator, value, int64_t(i));
   return accumulator;
-}
-
-SmallVector<Value> sm90::packFragment(KernelBuilder &b, Type type,
-                                      ArrayRef<Value> accumulators) {
-  SmallVector<Value> words;
-  for (size_t i = 0; i < accumulators.size(); i += 2)
-    words.push_back(LLVM::BitcastOp::create(
-        b, b.getI32Type(),
-        roundPair(b, type, accumulators[i], accumulators[i + 1])));
-  return words;
-}
-
-SmallVector<Value> sm90::unpackFragment(KernelBuilder &b, Type type,
-                                        ArrayRef<Value> words) {
-  Type f32 = b.getF32Type();
-  SmallVector<Value> numbers;
-  for (Value word : words) {
-    if (type.isBF16()) {
-      // Its bits are the upper half of an f32's.
-      Value low = arith::ShLIOp::create(b, word, b.i32(16));
-      Value high = b.bitAnd(word, int64_t(0xffff0000));
-      for (Value bits : {low, high})
-        numbers.push_back(LLVM::BitcastOp::create(b, f32, bits));
-      continue;
-    }
-    Value pair = LLVM::BitcastOp::create(b, VectorType::get({2}, type), word);
-    for (int64_t i : {0, 1})
-      numbers.push_back(arith::ExtFOp::create(
-          b, f32,
-          LLVM::ExtractElementOp::create(b, pair, b.i32(i)).getResult()));
-  }
-  return numbers;
 }
 
 void sm90::storeFragment(KernelBuilder &b, ArrayRef<Value> words,

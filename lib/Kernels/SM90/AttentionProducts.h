@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONPRODUCTS_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONPRODUCTS_H
 
+#include "../Blocks/Rounding.h"
 #include "AttentionMemory.h"
 
 namespace mlir::fp8::sm90 {
@@ -22,15 +23,8 @@ Value moveDescriptor(KernelBuilder &b, Value descriptor, Value stage,
 SmallVector<Value> getRegisters(KernelBuilder &b, Value accumulator);
 Value makeAccumulator(KernelBuilder &b, ArrayRef<Value> registers);
 
-/// Accumulators, rounded to 16 bits, as words (i32) of a first operand in
-/// registers: four for each 16 columns.
-SmallVector<Value> packFragment(KernelBuilder &b, Type type,
-                                ArrayRef<Value> accumulators);
-/// Their numbers, as they were rounded (f32).
-SmallVector<Value> unpackFragment(KernelBuilder &b, Type type,
-                                  ArrayRef<Value> words);
-/// Writes such words of a warp, whose rows begin with `row` (i32), to a matrix
-/// at byte `place` (i32) of `shared`.
+/// Writes words of a fragment of a warp, whose rows begin with `row` (i32), to
+/// a matrix at byte `place` (i32) of `shared`.
 void storeFragment(KernelBuilder &b, ArrayRef<Value> words,
                    const SharedMatrix &matrix, Value shared, Value place,
                    Value row, Value lane);

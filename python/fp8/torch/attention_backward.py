@@ -18,7 +18,9 @@ _SCORES = 1 << 24
 
 # From how many queries and keys on our kernel is no slower than cuDNN's, by columns and whether it is causal, the sums that it
 # needs of the gradient times the result included, and in which order it adds up (benchmarks/results/attention_gradients.txt).
-# Others were slower.
+# Others were slower. On GPUs where nobody timed it, it is taken where PyTorch has no kernel.
+_UNTIMED = ("sm_80", "sm_89", "sm_120a", "sm_121a")
+_MEASURED = "sm_90a"
 _FASTER = {(128, True): (2048, "deterministic"), (64, True): (4096, "deterministic"), (64, False): (2048, "any")}
 # Which kernel was chosen, and why, by how often.
 taken = Counter()
@@ -66,7 +68,10 @@ def _is_deterministic():
 
 def has_kernel(query, value):
     """Whether our kernel takes such tensors on this GPU."""
-    return query.shape[3] in (64, 128) and value.shape[3] == query.shape[3] and get_default_target() == "sm_90a"
+    columns, target = (query.shape[3], value.shape[3]), get_default_target()
+    if target in _UNTIMED:
+        return all(count % 16 == 0 and 0 < count <= 256 for count in columns)
+    return target == _MEASURED and columns in ((64, 64), (128, 128))
 
 
 def _find_faster(query, key, is_causal):
@@ -89,18 +94,22 @@ def choose(query, key, value, hides, rule, has_ranges=False):
     window = _find_window(rule, queries, keys)
     is_simple = window in ((None, None), (None, 0))
     is_ours = has_kernel(query, value)
+    is_faster = is_ours and get_default_target() == _MEASURED
     if has_ranges or rule.cap is not None or rule.dropout:
         reason = "no other has ranges of keys, a cap, or this dropout"
         return ("fp8", reason) if is_ours else ("formula", "no kernel")
     if is_simple and not _is_deterministic() and _can_use("cudnn", query, key, value, window[1] == 0):
-        reason = _find_faster(query, key, window[1] == 0) if is_ours else "ours has no kernel"
-        return ("fp8", reason) if is_ours and reason else ("cudnn", reason or "ours is slower, or was not measured")
-    if is_ours:
+        reason = _find_faster(query, key, window[1] == 0) if is_faster else None
+        if reason:
+            return "fp8", reason
+        return "cudnn", "ours is slower, or was not measured" if is_ours else "ours has no kernel"
+    if is_faster:
         return "fp8", "faster than FlashAttention's, where cuDNN's is not deterministic or has no such window"
     if value.shape[3] == query.shape[3] and _count_from_end(window, queries, keys) is not None and (
             _can_use("flash", query, key, value, False)):
-        return "flash", "ours has no kernel, and cuDNN's is not deterministic or has no such window"
-    return "formula", "no kernel"
+        reason = "ours was not measured here" if is_ours else "ours has no kernel"
+        return "flash", f"{reason}, and cuDNN's is not deterministic or has no such window"
+    return ("fp8", "PyTorch has no kernel of it") if is_ours else ("formula", "no kernel")
 
 
 def explain():

@@ -1,8 +1,12 @@
-# RUN: %python %s %fp8_build/bin %ptxas
+# RUN: %python %s %fp8_build/bin %ptxas sm_90a
+# RUN: %python %s %fp8_build/bin %ptxas sm_89
+# RUN: %python %s %fp8_build/bin %ptxas sm_120a
+# RUN: %python %s %fp8_build/bin %ptxas sm_80
 # REQUIRES: ptxas
 # UNSUPPORTED: sanitizers
 """Attention kernels with masks, ranges of keys, caps and dropout become machine code that spills no more than is known, in
-bytes, and whose wgmma is not serialized: gradients have registers for little beside their sums."""
+bytes, and whose wgmma is not serialized: gradients have registers for little beside their sums. Those by mma.sync spill
+nothing."""
 
 import re
 import subprocess
@@ -12,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # Direction, element, columns, what else, attributes, and bytes of stores and loads at most.
-KERNELS = {
+HOPPER = {
     "forward_64_dropout": ("forward", "bf16", 64, ("dropout",), "window = [*, 0]", 0),
     "forward_128_dropout": ("forward", "bf16", 128, ("dropout",), "window = [*, 0]", 0),
     "forward_codes_dropout": ("forward", "f8E4M3FN", 128, ("dropout",), "accumulate = fast", 0),
@@ -25,13 +29,27 @@ KERNELS = {
     "gradients_128_ranges": ("gradients", "bf16", 128, ("key_ranges",), "", 0),
     "gradients_64_ranges": ("gradients", "bf16", 64, ("key_ranges",), "", 188),
 }
+# Everything at once takes most registers.
+ALL = "cap = 30.0 window = [*, 0]"
+MMA = {
+    "gradients_64": ("gradients", "bf16", 64, (), "", 0),
+    "gradients_64_all": ("gradients", "bf16", 64, ("key_ranges", "dropout"), ALL, 0),
+    "gradients_96": ("gradients", "bf16", 96, (), "window = [*, 0]", 0),
+    "gradients_128": ("gradients", "bf16", 128, (), "", 0),
+    "gradients_128_f16": ("gradients", "f16", 128, (), "window = [*, 0]", 0),
+    "gradients_128_all": ("gradients", "bf16", 128, ("key_ranges", "dropout"), ALL, 0),
+    "gradients_128_codes": ("gradients", "f8E4M3FN", 128, ("dropout",), "window = [*, 0]", 0),
+    "gradients_256_all": ("gradients", "bf16", 256, ("key_ranges", "dropout"), ALL, 0),
+}
+KERNELS = {"sm_90a": HOPPER, "sm_80": dict(list(MMA.items())[5:6])}
 TYPES = {"dropout": "tensor<2xi64>", "mask": "tensor<2x1x?x?xi1>", "key_ranges": "tensor<2x?x2xi32>"}
 
 
 def write(kernel):
     direction, element, columns, others, attributes, _ = kernel
-    kind, result = f"tensor<2x?x16x{columns}x{element}>", f"tensor<2x?x16x{columns}xbf16>"
-    if element != "bf16":
+    kind = result = f"tensor<2x?x16x{columns}x{element}>"
+    if element.startswith("f8"):
+        result = f"tensor<2x?x16x{columns}xbf16>"
         kind = f"!fp8.scaled<2x?x16x{columns}x{element}, block = [*, *, *, *], scale = f32>"
     rows = "tensor<2x16x?xf32>"
     arguments = [f"%q: {kind}", f"%rows: {rows}", f"%grad: {result}", *(f"%{name}: {TYPES[name]}" for name in others)]
@@ -46,22 +64,23 @@ def write(kernel):
             f"  return %0#0 : {result}\n}}\n")
 
 
-def assemble(tools, ptxas, folder, name):
+def assemble(tools, ptxas, chip, folder, name, kernel):
     """What ptxas says of a kernel."""
     program, ptx = folder / f"{name}.mlir", folder / f"{name}.ptx"
-    subprocess.run([tools / "fp8-opt", "--fp8-set-target=chip=sm_90a", "--fp8-select-kernels", "--fp8-build-kernels",
-                    "-o", program], input=write(KERNELS[name]), text=True, check=True)
+    subprocess.run([tools / "fp8-opt", f"--fp8-set-target=chip={chip}", "--fp8-select-kernels", "--fp8-build-kernels",
+                    "-o", program], input=write(kernel), text=True, check=True)
     subprocess.run([tools / "fp8-translate", "--kernels-to-ptx", program, "-o", ptx], check=True)
-    done = subprocess.run([ptxas, "-v", "-arch=sm_90a", ptx, "-o", folder / f"{name}.cubin"], text=True,
+    done = subprocess.run([ptxas, "-v", f"-arch={chip}", ptx, "-o", folder / f"{name}.cubin"], text=True,
                           capture_output=True, check=True)
     return done.stdout + done.stderr
 
 
 def main():
-    tools, ptxas, wrong = Path(sys.argv[1]), sys.argv[2], []
+    tools, ptxas, chip, wrong = Path(sys.argv[1]), *sys.argv[2:], []
+    kernels = KERNELS.get(chip, MMA)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        said = pool.map(lambda name: assemble(tools, ptxas, Path(folder), name), KERNELS)
-        for (name, kernel), log in zip(KERNELS.items(), said):
+        said = pool.map(lambda named: assemble(tools, ptxas, chip, Path(folder), *named), kernels.items())
+        for (name, kernel), log in zip(kernels.items(), said):
             (stores, loads), = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
             print(name, stores, loads, *re.findall(r"\((C75\d+)\)", log))
             # C7519 says where ptxas itself waits for the registers of a first product.

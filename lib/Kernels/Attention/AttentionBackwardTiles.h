@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
-#define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
+#ifndef FP8_LIB_KERNELS_ATTENTION_ATTENTIONBACKWARDTILES_H
+#define FP8_LIB_KERNELS_ATTENTION_ATTENTIONBACKWARDTILES_H
 
 #include "../Blocks/Ring.h"
-#include "AttentionBackwardMemory.h"
+#include "AttentionBackwardSpec.h"
 #include "llvm/ADT/StringMap.h"
 
-namespace mlir::fp8::sm90 {
+namespace mlir::fp8 {
 
 /// Keys that a tile of queries sees, from the first to behind the last; i32.
 /// With ranges, some in between may be seen by none.
@@ -38,8 +38,12 @@ struct BackwardStep {
 /// others before its own.
 class AttentionBackwardTiles {
 public:
+  /// Queries and keys of a tile, and the warps of a block.
+  struct Extents {
+    int64_t tileQ, tileK, warps;
+  };
   AttentionBackwardTiles(KernelBuilder &b, const AttentionBackwardSpec &spec,
-                         AttentionConfigAttr config,
+                         const Extents &extents,
                          const llvm::StringMap<Value> &params);
   /// What block `block` (i32) has: all others are for after it, and, with
   /// ranges of keys, after `findTiles`.
@@ -98,9 +102,9 @@ private:
   KernelBuilder &b;
   const AttentionBackwardSpec &spec;
   Value batches, keyRanges;
-  int64_t tileQ, tileK;
+  int64_t tileQ, tileK, warps;
 };
 
-} // namespace mlir::fp8::sm90
+} // namespace mlir::fp8
 
-#endif // FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDTILES_H
+#endif // FP8_LIB_KERNELS_ATTENTION_ATTENTIONBACKWARDTILES_H

@@ -10,7 +10,6 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm90;
 
 static Value maxSigned(KernelBuilder &b, Value lhs, Value rhs) {
   return b.createOrFold<arith::MaxSIOp>(lhs, rhs);
@@ -23,12 +22,12 @@ static Value isBefore(KernelBuilder &b, Value lhs, Value rhs) {
 }
 
 AttentionBackwardTiles::AttentionBackwardTiles(
-    KernelBuilder &b, const AttentionBackwardSpec &spec,
-    AttentionConfigAttr config, const llvm::StringMap<Value> &params)
+    KernelBuilder &b, const AttentionBackwardSpec &spec, const Extents &extents,
+    const llvm::StringMap<Value> &params)
     : queries(params.lookup("queries")), keys(params.lookup("keys")), b(b),
       spec(spec), batches(params.lookup("batch")),
-      keyRanges(params.lookup("key_ranges.ptr")), tileQ(config.getTileQ()),
-      tileK(config.getTileK()) {}
+      keyRanges(params.lookup("key_ranges.ptr")), tileQ(extents.tileQ),
+      tileK(extents.tileK), warps(extents.warps) {}
 
 /// Queries, of all heads of a group: their sums of dQ, of 128 columns, and what
 /// is read of them are as large as L2. Half as many took as long in the mean,
@@ -189,27 +188,27 @@ Value AttentionBackwardTiles::sees(BackwardKeys ofTile) const {
 
 void AttentionBackwardTiles::findTiles(Value found, Value warp) {
   // Several at a time, whose ranges come from far.
-  constexpr int64_t kWarps = AttentionBackwardMemory::kWarps, kAtOnce = 4;
-  SmallVector<Value> own = b.loop(
-      warp, tilesOfHead, b.i32(kWarps * kAtOnce), {tilesOfHead, b.i32(0)},
-      [&](Value number, ValueRange carried) -> SmallVector<Value> {
-        Value first = carried[0], end = carried[1];
-        for (int64_t i = 0; i < kAtOnce; ++i) {
-          // One that is not there sees nothing.
-          Value tile = b.add(number, i * kWarps);
-          Value isSeen = sees(getRangeOf(tile));
-          first = b.min(first, b.select(isSeen, tile, tilesOfHead));
-          end = b.max(end, b.select(isSeen, b.add(tile, 1), b.i32(0)));
-        }
-        return {first, end};
-      });
+  constexpr int64_t kAtOnce = 4;
+  SmallVector<Value> own =
+      b.loop(warp, tilesOfHead, b.i32(warps * kAtOnce), {tilesOfHead, b.i32(0)},
+             [&](Value number, ValueRange carried) -> SmallVector<Value> {
+               Value first = carried[0], end = carried[1];
+               for (int64_t i = 0; i < kAtOnce; ++i) {
+                 // One that is not there sees nothing.
+                 Value tile = b.add(number, i * warps);
+                 Value isSeen = sees(getRangeOf(tile));
+                 first = b.min(first, b.select(isSeen, tile, tilesOfHead));
+                 end = b.max(end, b.select(isSeen, b.add(tile, 1), b.i32(0)));
+               }
+               return {first, end};
+             });
   Value mine = b.offset(found, b.mul(warp, 8));
   b.store(own[0], mine);
   b.store(own[1], b.offset(mine, b.i32(4)));
   NVVM::BarrierOp::create(b);
   first = own[0];
   end = own[1];
-  for (int64_t other = 0; other < kWarps; ++other) {
+  for (int64_t other = 0; other < warps; ++other) {
     Value theirs = b.offset(found, b.i32(other * 8));
     first = b.min(first, b.load(theirs, b.getI32Type()));
     end = b.max(end, b.load(b.offset(theirs, b.i32(4)), b.getI32Type()));
