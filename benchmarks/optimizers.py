@@ -2,8 +2,9 @@
 
 First the optimizer's pass over a parameter of 14336 x 4096, beside a copy, in bytes a second, and over the
 many parameters of a narrow model. Then whole steps, forward, backward and optimizer in a CUDA graph: an MLP
-of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), and MLPs of
-other widths and numbers of tokens. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
+of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), three such layers that are
+compiled one by one, as steps within the backward pay for, and MLPs of other widths and numbers of tokens. "own codes" is without
+sharing codes of x. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
 and in the first part also f32. All ways of a case take turns in the same process.
 
 usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--steps GLOBS] [--out FILE]
@@ -25,12 +26,13 @@ import traceback
 from pathlib import Path
 
 import torch
+import torch._functorch.config
 from torch import nn
 from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import moments, shard_programs, update_plan
+from fp8.torch import backward_steps, linear_ops, moments, shard_programs, update_plan
 from fp8.torch.linear_programs import ELEMENTS
 from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, write
 
@@ -54,7 +56,10 @@ WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": (
         "bf16, ours, fp8 moments": (None, True, CODED), "delayed, fp8 moments": ("delayed", True, CODED),
         "fast fprop, fp8 moments": (FAST, True, CODED),
         "codes": ("block", True, {}, True), "codes, fp8 moments": ("block", True, CODED, True),
-        "current codes, fp8 moments": ("current", True, CODED, True)}
+        "current codes, fp8 moments": ("current", True, CODED, True),
+        "delayed, own codes": ("delayed", True, {**CODED, "own_codes": True}),
+        "delayed, in backward": ("delayed", True, {**CODED, "in_backward": True}),
+        "codes, in backward": ("block", True, {**CODED, "in_backward": True}, True)}
 START = time.monotonic()
 
 
@@ -80,6 +85,13 @@ class Layer(nn.Module):
         x = x + self.out(z.transpose(1, 2).reshape(x.shape))
         y = self.norm2(x)
         return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Stack(nn.Sequential):
+    """Layers that are compiled one by one."""
+
+    def __init__(self, count=3):
+        super().__init__(*(Layer() for _ in range(count)))
 
 
 def make_mlp(width, wide):
@@ -115,13 +127,14 @@ def list_parts(model, recipe, element, options=(), are_codes=False):
     return parts
 
 
-def list_updates(parts, kind="adamw"):
-    """Updates of a step, those with random numbers by themselves."""
+def list_updates(parts, kind="adamw", in_backward=False):
+    """Updates of a step, those with random numbers by themselves, and so is what has its step within the backward."""
     def draws(part):
         return part.coded or part.master in (DRAWN, CODES)
     for options in (("decay",), ("drawn", "decay")):
         same = [each for each in parts if draws(each[0]) == ("drawn" in options)]
-        for chunk in update_plan.divide(same):
+        alone = [each for each in same if in_backward and each[0].rows * each[0].columns >= backward_steps.LEAST]
+        for chunk in [*([each] for each in alone), *update_plan.divide([each for each in same if each not in alone])]:
             yield Update(Rule(kind, options), tuple(part for part, in chunk))
 
 
@@ -129,8 +142,8 @@ def make_programs(folder):
     """Those of all models below."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     with torch.device("meta"):
-        weight, layer = nn.Linear(WIDTH, WIDE, bias=False), Layer()
-        models = [(layer, ("bf16",)), (weight, ("f32", "bf16")), (make_many(), ("bf16",)),
+        weight, layer, stack = nn.Linear(WIDTH, WIDE, bias=False), Layer(), Stack()
+        models = [(layer, ("bf16",)), (stack, ("bf16",)), (weight, ("f32", "bf16")), (make_many(), ("bf16",)),
                   *((make_mlp(width, wide), ("bf16",)) for width, wide in {SMALL[1:], *((w, 4 * w) for w, _ in GRID)})]
     updates = set()
     for (model, elements), recipe in itertools.product(models, (None, *RECIPES)):
@@ -143,7 +156,7 @@ def make_programs(folder):
         updates.update(list_updates(list_parts(weight, "block" if are_codes else None, "bf16", options, are_codes)))
     for (model, _), (recipe, fuses, *kept) in itertools.product(models, WAYS.values()):
         if fuses:
-            updates.update(list_updates(list_parts(model, recipe, "bf16", *kept)))
+            updates.update(list_updates(list_parts(model, recipe, "bf16", *kept), in_backward="in_backward" in (kept or [{}])[0]))
     updates.update(list_updates(list_parts(weight, None, "bf16"), "lion"))
     texts = {write(update)[0] for update in updates}
     for text in texts:
@@ -306,13 +319,19 @@ def make_step(model, x, target, recipe, fuses, options={}, are_codes=False):
         fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET,
                                           **({"parameters": "fp8"} if are_codes else {}))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
+    linear_ops.Unit.shares_codes = not options.get("own_codes")
     if fuses:
-        fp8.torch.fuse_optimizer(model, optimizer, **options)
+        fp8.torch.fuse_optimizer(model, optimizer, **{key: value for key, value in options.items() if key != "own_codes"})
         if recipe and optimizer.fp8_left:
             print(optimizer.fp8_left)
     if recipe:
         fp8.torch.prepare(model, rows=x.numel() // x.shape[-1])
-    compiled = torch.compile(model, dynamic=False)
+    compiled = model
+    if isinstance(model, Stack):
+        for layer in model:
+            layer.compile(dynamic=False)
+    else:
+        compiled = torch.compile(model, dynamic=False)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -373,10 +392,10 @@ def run_mlp(results, case, tokens, width, wide, args):
     run_steps(results, case, make_mlp(width, wide).to(DEVICE, torch.bfloat16), x, choose_ways(args), args.seconds, 10, 10)
 
 
-def run_layer(results, args):
+def run_layer(results, args, case="layer", make=Layer):
     torch.manual_seed(0)
     x = torch.randn(TOKENS, WIDTH, device=DEVICE, dtype=torch.bfloat16)
-    run_steps(results, "layer", Layer().to(DEVICE, torch.bfloat16), x, choose_ways(args), args.seconds, 5, 1)
+    run_steps(results, case, make().to(DEVICE, torch.bfloat16), x, choose_ways(args), args.seconds, 5, 1)
 
 
 def list_cases(args):
@@ -389,6 +408,7 @@ def list_cases(args):
         "small": lambda results: run_mlp(results, "small", *SMALL, args),
         "kept": lambda results: run_kept(results, make_weight),
         "layer": lambda results: run_layer(results, args),
+        "layers": lambda results: run_layer(results, args, "layers", Stack),
         "pass f32": lambda results: run_pass(results, "pass f32", make_weight, WIDTH, torch.float32, RECIPES, 10),
         "many bf16": lambda results: run_pass(results, "many bf16", make_many, MANY[1], torch.bfloat16, ("delayed",), 10)}
     for width, tokens in GRID:
@@ -410,6 +430,10 @@ def main():
         return make_programs(args.programs)
     if args.programs:
         use_programs(args.programs)
+    # Graphs that were kept with shared codes are not those without.
+    torch._functorch.config.enable_autograd_cache = False
+    # All layers and ways have one forward.
+    torch._dynamo.config.recompile_limit = 64
     results = {"device": torch.cuda.get_device_name()}
     print(results["device"])
     for name, run in list_cases(args).items():

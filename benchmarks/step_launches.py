@@ -48,21 +48,20 @@ def count_step(build, folder, way, sizes):
     for inputs, outputs in ((outer, inner), (inner, outer)):
         shape = Shape(rows, inputs, outputs, torch.bfloat16, True, True)
         functions = count(build, folder, shape.write(), recipe)
-        # The input of the model needs no gradient.
-        backward = "wgrad" if not parts else "backward"
         launches["forward"] += functions["train"]
-        launches["backward"] += functions[backward]
+        # The input of the model needs no gradient.
+        launches["backward"] += functions["backward" if parts else "wgrad"]
         launches["scales"] += functions.get("fp8_update_state", 0)
         for sizes_of, is_weight in (((outputs, inputs), True), ((1, outputs), False)):
             coded = codes_moments and is_weight and moments.is_worth(torch.empty(sizes_of, device="meta"))
             parts.append((Part(*sizes_of, "bf16", target if is_weight else None, CODES if are_codes and is_weight else None, coded),))
     for drawn in (False, True):
         same = [part for part in parts if drawn == (part[0].master == CODES or part[0].coded)]
+        # Numbers of the step are one launch for those that have the same.
+        launches["optimizer"] += len(same) > 0
+        rule = Rule("adamw", (*["drawn"] * drawn, "decay"))
         for chunk in update_plan.divide(same):
-            rule = Rule("adamw", (*["drawn"] * drawn, "decay"))
             launches["optimizer"] += count(build, folder, write(Update(rule, tuple(part for part, in chunk)))[0])["update"]
-            # Numbers of the step are one launch for those that have the same.
-            launches["optimizer"] += chunk is not None and chunk == update_plan.divide(same)[0]
     # Factors that a pass still reads are copied behind it, those of all parameters at once.
     launches["copies"] += are_codes or codes_moments
     return launches
@@ -79,9 +78,8 @@ def main():
             for way in WAYS:
                 launches = count_step(args.build_dir, Path(folder), way, sizes)
                 rows.append({"sizes": sizes, "way": way, **launches})
-                print(f"{sizes[0]}-{sizes[1]}-{sizes[0]} x {sizes[2]:3} {way:22}"
-                      + "".join(f"{name:>11} {each}" for name, each in launches.items()) + f"{'together':>11} {sum(launches.values())}",
-                      flush=True)
+                print(f"{f'{sizes[0]}-{sizes[1]}-{sizes[0]} x {sizes[2]}':20} {way:22}" + "".join(
+                    f"{name:>10} {each}" for name, each in launches.items()) + f"{'together':>10} {sum(launches.values())}", flush=True)
     if args.out:
         Path(args.out).write_text(json.dumps(rows, indent=1) + "\n")
     return 0

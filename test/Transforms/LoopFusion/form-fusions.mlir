@@ -580,3 +580,37 @@ func.func @few_rows(%x: tensor<64x32xbf16>) -> !fp8.scaled<64x32xf8E4M3FN, block
       -> !fp8.scaled<64x32xf8E4M3FN, block = [*, 1], scale = f32>
   return %q : !fp8.scaled<64x32xf8E4M3FN, block = [*, 1], scale = f32>
 }
+
+// Sums of the columns of few rows are rounded where they are made, also beside
+// an amax of the tensor, which nothing in the pass waits for.
+
+// CHECK-LABEL: func.func @sums
+// CHECK:       fp8.fusion
+// CHECK:         fp8.quantize
+// CHECK:         fp8.amax
+// CHECK:         arith.addf
+// CHECK:         arith.truncf
+// CHECK:         fp8.yield
+// CHECK:       return
+func.func @sums(%x: !x, %s: !one, %si: !one) -> (!q, !one, tensor<64xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %q = fp8.quantize %x scale(%s, %si : !one, !one) : !x -> !q
+  %amax = fp8.amax %x block = [*, *] : !x
+  %e = tensor.empty() : tensor<64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sums = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]}
+      ins(%x : !x) outs(%z : tensor<64xf32>) {
+  ^bb0(%in: bf16, %out: f32):
+    %wide = arith.extf %in : bf16 to f32
+    %sum = arith.addf %wide, %out : f32
+    linalg.yield %sum : f32
+  } -> tensor<64xf32>
+  %n = tensor.empty() : tensor<64xbf16>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%sums : tensor<64xf32>) outs(%n : tensor<64xbf16>) {
+  ^bb0(%in: f32, %out: bf16):
+    %narrow = arith.truncf %in : f32 to bf16
+    linalg.yield %narrow : bf16
+  } -> tensor<64xbf16>
+  return %q, %amax, %r : !q, !one, tensor<64xbf16>
+}
