@@ -72,7 +72,9 @@ class Unit:
         self.programs, self.state = programs, None
         self.steps, self.caches_weight = True, caches_weight
         self.is_transposed = is_transposed
-        self.number = _make_number(programs.recipe, programs.target, sorted(programs.options.items()), is_transposed)
+        # Attention has programs of its own, which its calls say.
+        self.number = _make_number(*(() if programs is None else (
+            programs.recipe, programs.target, sorted(programs.options.items()), is_transposed)))
         self._saved = saved
         self.used, self._functions, self._weight = {}, {}, None
         self.dtype = None  # That of activations, in the last forward.
