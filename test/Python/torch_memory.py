@@ -210,7 +210,7 @@ class Memory(unittest.TestCase):
         for value, correct in zip(found, expected, strict=True):
             self.assertTrue(torch.equal(value, correct))
         # Six results, and what each of both directions needs meanwhile.
-        self.assertEqual((others[-1], counts[-1]), (12, 8))
+        self.assertEqual((others[-1], counts[-1]), (11, 8))
         biases = found[3::4]
         del found, value
         for value, correct in zip(biases, expected[3::4], strict=True):
