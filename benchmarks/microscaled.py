@@ -2,7 +2,8 @@
 
 Random shapes. A row has the times of one: of the product of codes and factors on both sides (`both`), as the compiler
 has it, with a number of rows that the program does not know (`any`), and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`), and as the compiler has it with
-any number of rows (`weights_any`); of ours in bf16, of a pass that decodes B, both one after the other (`apart`), and of ours
+any number of rows (`weights_any`), and of four bits with codes that are arranged for that (`arranged`, `both_arranged`,
+docs/PackedWeights.md); of ours in bf16, of a pass that decodes B, both one after the other (`apart`), and of ours
 in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
 the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
 one of them empty. Results are compared with those of numbers that PyTorch decodes.
@@ -56,7 +57,7 @@ def tensor_type(shape, element):
 class Operand:
     """An operand's arguments and what makes it of them."""
 
-    def __init__(self, kind, name, shape, has_tensor=None):
+    def __init__(self, kind, name, shape, has_tensor=None, arranged=False):
         codes, factor, group, _, has = KINDS[kind]
         factors = [*shape[:-1], shape[-1] // group]
         one = [1] * len(shape)
@@ -72,6 +73,7 @@ class Operand:
                 self.made = f"  {names[-1]} = arith.constant dense<1.0> : {types[-1]}\n"
         given = len(types) if has_tensor is not False else 2
         self.arguments = [f"{own}: {type_}" for own, type_ in zip(names[:given], types)]
+        self.arguments[0] += " {fp8.arranged = 1}" * arranged
         self.made += f"  %{name}_value = fp8.assemble {', '.join(names)} : {', '.join(types)} -> {self.type}\n"
         self.value = f"%{name}_value"
 
@@ -80,17 +82,21 @@ def function(name, arguments, body, result):
     return f"func.func @{name}({', '.join(arguments)}) -> {result} {{\n{body}  return %r : {result}\n}}\n"
 
 
-def write_weights(kind, name, m, n, k, pin=""):
+def write_weights(kind, name, m, n, k, pin="", arranged=False):
     wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
-    weights = Operand(kind, "b", (n, k), has_tensor=False)
+    weights = Operand(kind, "b", (n, k), has_tensor=False, arranged=arranged)
     folded = "" if m == "?" else " {fp8.folded}"
     return function(name, [f"%x: {wide_a}", *weights.arguments], weights.made +
                     f"  %w = fp8.dequantize {weights.value}{folded} : {weights.type} -> {wide_b}\n"
                     f"  %r = fp8.matmul %x, %w accumulate = fast{pin} : {wide_a}, {wide_b} -> {d}\n", d)
 
 
-def write_both(kind, name, m, n, k, pin=""):
-    a, b, d = Operand(kind, "a", (m, k)), Operand(kind, "b", (n, k)), tensor_type((m, n), "bf16")
+def write_arranged(kind, name, m, n, k, pin=""):
+    return write_weights(kind, name, m, n, k, pin, arranged=True)
+
+
+def write_both(kind, name, m, n, k, pin="", arranged=False):
+    a, b, d = Operand(kind, "a", (m, k)), Operand(kind, "b", (n, k), arranged=arranged), tensor_type((m, n), "bf16")
     return function(name, a.arguments + b.arguments, f"{a.made}{b.made}  %r = fp8.matmul {a.value}, {b.value}{pin} : "
                     f"{a.type}, {b.type} -> {d}\n", d)
 
@@ -133,6 +139,8 @@ def write_kind(kind, m, n, k):
         write_wide(kind, f"{kind}_wide", m, n, k) if kind == "mxfp8" else "",
         write_weights(kind, f"{kind}_weights", m, n, k),
         write_weights(kind, f"{kind}_weights_any", "?", n, k),
+        *([write_arranged(kind, f"{kind}_arranged", m, n, k), write_arranged(kind, f"{kind}_arranged_any", "?", n, k),
+           write_both(kind, f"{kind}_both_arranged", m, n, k, arranged=True)] if KINDS[kind][3] == 4 else []),
         function(f"{kind}_decode", weights.arguments,
                  f"{weights.made}  %r = fp8.dequantize {weights.value} : {weights.type} -> {wide_b}\n", wide_b)])
 
@@ -154,9 +162,11 @@ def write_shape(m, n, k):
 def write_groups(m, n, k):
     d, offsets = tensor_type((m, n), "bf16"), tensor_type((GROUPS + 1,), "i32")
     text = ""
-    for kind in KINDS:
-        a, b = Operand(kind, "a", (m, k)), Operand(kind, "b", (GROUPS, n, k))
-        text += function(f"{kind}_both", [*a.arguments, *b.arguments, f"%o: {offsets}"],
+    for kind, arranged in ((kind, arranged) for kind in KINDS for arranged in (False, True)):
+        if arranged and KINDS[kind][3] == 8:
+            continue
+        a, b = Operand(kind, "a", (m, k)), Operand(kind, "b", (GROUPS, n, k), arranged=arranged)
+        text += function(f"{kind}_both" + "_arranged" * arranged, [*a.arguments, *b.arguments, f"%o: {offsets}"],
                          f"{a.made}{b.made}  %r = fp8.grouped_matmul {a.value}, {b.value} offsets(%o : {offsets}) : "
                          f"{a.type}, {b.type} -> {d}\n", d)
     wide_a, wide_b = tensor_type((m, k), "bf16"), tensor_type((GROUPS, n, k), "bf16")
@@ -175,8 +185,8 @@ def compile_programs(args, folder):
         source = folder / f"{get_name(shape)}.mlir"
         text, configs = (write_groups if args.grouped else write_shape)(*shape), {}
         for kind in KINDS if args.configs and not args.grouped else ():
-            for form, write in (("weights", write_weights), ("both", write_both)):
-                if form == "both" and (kind != "mxfp8" or shape[0] > MOST_ROWS):
+            for form, write in (("weights", write_weights), ("arranged", write_arranged), ("both", write_both)):
+                if form == "both" and (kind != "mxfp8" or shape[0] > MOST_ROWS) or form == "arranged" and KINDS[kind][3] == 8:
                     continue
                 for i, entry in enumerate(list_configs(args.build_dir, write, kind, shape, args.configs)):
                     name = f"{kind}_{form}_{i}"
@@ -222,6 +232,14 @@ def draw_operand(kind, shape, generator):
     return given, wide
 
 
+def arrange(kind, given):
+    """The same weight with codes as kernels read them."""
+    if KINDS[kind][3] == 8:
+        return given
+    from fp8.torch.code_order import arrange_codes
+    return [arrange_codes(given[0]), *given[1:]]
+
+
 class Shape:
     """Calls of ours and of peers on the same numbers, and what they have to give."""
 
@@ -239,11 +257,12 @@ class Shape:
                 bounds = [offsets]
             scale = math.prod(float(part[2].flatten()[0]) for part in (a, b) if len(part) > 2)
             exact = self.multiply(wide_a, wide_b, bounds) * scale
+            of = {False: b, True: arrange(kind, b)}
             for name in [name for name in self.functions if re.match(f"{kind}_(both|any|wide)", name)]:
-                self.add(name, [*a, *b, *bounds], exact)
+                self.add(name, [*a, *of["arranged" in name], *bounds], exact)
             if not is_grouped:
-                for name in [name for name in self.functions if name.startswith(f"{kind}_weights")]:
-                    self.add(name, [wide_a, *b[:2]], exact / scale)
+                for name in [name for name in self.functions if re.match(f"{kind}_(weights|arranged)", name)]:
+                    self.add(name, [wide_a, *of["arranged" in name][:2]], exact / scale)
                 self.add(f"{kind}_decode", b[:2], wide_b.float())
         if is_grouped:
             self.add("bf16", [wide_a, wide_b, *bounds], exact / scale)

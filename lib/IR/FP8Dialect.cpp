@@ -85,7 +85,8 @@ static constexpr StringLiteral attributeNames[] = {
     kStatsSlotsAttrName, kStateManifestAttrName, kTilesAttrName,
     kSaveAttrName,       kSavedAttrName,         kStateUsesAttrName,
     kFoldedAttrName,     kInvariantAttrName,     kExactAttrName,
-    kRoughAttrName,      kAmaxGroupAttrName,     kAttentionRecipeAttrName};
+    kRoughAttrName,      kAmaxGroupAttrName,     kAttentionRecipeAttrName,
+    kArrangedAttrName};
 
 /// Whether an operation, or one around it, has an attribute.
 static bool isWithin(Operation *op, StringRef name) {
@@ -166,6 +167,13 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
              << name
              << "' to have an array of slots for each function, but got "
              << value;
+  }
+  if (name == kArrangedAttrName) {
+    auto version = dyn_cast<IntegerAttr>(value);
+    if (!version || version.getValue() != kArrangedVersion)
+      return op->emitOpError("expected '")
+             << name << "' to be the version " << kArrangedVersion
+             << ", but got " << value;
   }
   if (name == kSlotsAttrName) {
     auto text = dyn_cast<StringAttr>(value);

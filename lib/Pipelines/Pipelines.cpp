@@ -170,6 +170,9 @@ static void buildFusionPipeline(OpPassManager &pm,
   if (isGPU)
     attention.chip = options.target;
   pm.addPass(createDecomposeAttentionPass(attention));
+  // No CPU reads weights that are arranged.
+  if (!isGPU)
+    pm.addPass(createFoldLiftsPass());
   if (!chip.empty()) {
     FormPlainMatmulPassOptions formOptions;
     formOptions.tf32 = options.tf32;

@@ -19,6 +19,11 @@ inline constexpr StringLiteral kFoldedAttrName = "fp8.folded";
 
 inline bool isFolded(DequantizeOp op) { return op->hasAttr(kFoldedAttrName); }
 
+/// On a function's argument: packed codes lie as kernels read them that lift
+/// in registers (docs/PackedWeights.md), in the order of this version.
+inline constexpr StringLiteral kArrangedAttrName = "fp8.arranged";
+inline constexpr int64_t kArrangedVersion = 1;
+
 /// The operation that makes `operand`, if the kernels that read it fold it.
 inline DequantizeOp getFoldedDequantize(Value operand) {
   auto dequantize = operand.getDefiningOp<DequantizeOp>();

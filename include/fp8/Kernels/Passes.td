@@ -269,7 +269,11 @@ def FoldLiftsPass : Pass<"fp8-fold-lifts", "::mlir::ModuleOp"> {
     %codes = fp8.lift %packed, %exponents folded : ...
     ```
 
-    `chip` says what the target will be, as for `fp8-fold-transposes`.
+    Weights that are `fp8.arranged` lie as kernels read them that lift in
+    registers. Any other reader of them is an error.
+
+    `chip` says what the target will be, as for `fp8-fold-transposes`. Without
+    one, as for a CPU, nothing is folded.
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"\"",

@@ -139,7 +139,9 @@ static void findMany(Candidate &candidate, const KernelTarget &target) {
   DequantizeOp b = candidate.b;
   auto type = cast<ScaledType>(b.getSource().getType());
   int64_t bytes = b.getResult().getType().getNumElements() * 2;
-  if (!isFolded(b) || bytes > kMaxDecodedBytes)
+  auto assemble = b.getSource().getDefiningOp<AssembleOp>();
+  if (!isFolded(b) || bytes > kMaxDecodedBytes ||
+      (assemble && areArranged(assemble.getPayload())))
     return;
   // The least number from which on it pays for each larger one, too.
   for (int64_t rows : llvm::reverse(kManyRows)) {

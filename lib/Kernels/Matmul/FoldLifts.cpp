@@ -12,6 +12,7 @@
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "fp8-fold-lifts"
@@ -96,6 +97,54 @@ static bool canFold(DequantizeOp dequantize) {
          factor.getSplatValue<APFloat>().isExactlyValue(1.0);
 }
 
+static bool isArranged(DequantizeOp dequantize) {
+  auto assemble = dequantize.getSource().getDefiningOp<AssembleOp>();
+  return assemble && areArranged(assemble.getPayload());
+}
+
+/// Who reads arranged codes and is no kernel that knows how they lie; null if
+/// there is nobody.
+static Operation *findOtherReader(Value codes) {
+  for (Operation *user : codes.getUsers()) {
+    if (auto lift = dyn_cast<LiftOp>(user); lift && lift.getFolded())
+      continue;
+    auto assemble = dyn_cast<AssembleOp>(user);
+    if (!assemble || assemble.getPayload() != codes)
+      return user;
+    for (Operation *reader : assemble.getResult().getUsers()) {
+      Operation *other = reader;
+      if (auto parts = dyn_cast<DisassembleOp>(reader))
+        other = findOtherReader(parts.getPayload());
+      else if (auto read = dyn_cast<DequantizeOp>(reader);
+               read && isFolded(read))
+        other = nullptr;
+      if (other)
+        return other;
+    }
+  }
+  return nullptr;
+}
+
+/// Fails if anything but a kernel reads codes as kernels want them.
+static LogicalResult checkArranged(ModuleOp module) {
+  LogicalResult result = success();
+  module.walk([&](FunctionOpInterface function) {
+    if (function.isExternal())
+      return;
+    for (BlockArgument argument : function.getArguments()) {
+      if (!function.getArgAttr(argument.getArgNumber(), kArrangedAttrName))
+        continue;
+      Operation *other = findOtherReader(argument);
+      if (!other)
+        continue;
+      result = other->emitError(
+          "expected arranged weights to be the B of matmuls that have a kernel "
+          "for them on this target: give others plain ones");
+    }
+  });
+  return result;
+}
+
 static std::optional<double> getCost(ArrayRef<Operation *> ops,
                                      const KernelTarget &target) {
   double sum = 0;
@@ -120,7 +169,9 @@ static bool tryFold(DequantizeOp dequantize, const KernelTarget &target) {
   dequantize->setAttr(kFoldedAttrName, UnitAttr::get(dequantize.getContext()));
   std::optional<double> folded = getCost(readers, target);
   auto type = cast<ScaledType>(dequantize.getSource().getType());
-  bool pays = folded && (!apart || !llvm::all_of(readers, knowsRows) ||
+  // Nobody else can read codes that lie as kernels read them.
+  bool pays = folded && (isArranged(dequantize) || !apart ||
+                         !llvm::all_of(readers, knowsRows) ||
                          *folded < *apart + getDecodeClocks(type, target));
   LDBG() << (pays ? "folded: " : "not folded: ") << dequantize << ", "
          << folded.value_or(0) << " clocks for " << apart.value_or(0);
@@ -131,6 +182,11 @@ static bool tryFold(DequantizeOp dequantize, const KernelTarget &target) {
 
 void FoldLiftsPass::runOnOperation() {
   ModuleOp module = getOperation();
+  if (chip.empty()) {
+    if (failed(checkArranged(module)))
+      signalPassFailure();
+    return;
+  }
   FailureOr<KernelTarget> target = lookupChip(module, chip);
   if (failed(target))
     return signalPassFailure();
@@ -151,4 +207,6 @@ void FoldLiftsPass::runOnOperation() {
   module.walk([&](DequantizeOp dequantize) {
     numFolded += tryFold(dequantize, *target);
   });
+  if (failed(checkArranged(module)))
+    signalPassFailure();
 }

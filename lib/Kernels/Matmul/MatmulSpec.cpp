@@ -113,11 +113,11 @@ static StringRef getOperandName(const OperandSpec &operand) {
     return getFormatName(operand.elementType);
   case Lifting::MXFP4ToE4M3:
   case Lifting::MXFP4:
-    return "mxfp4";
+    return operand.isArranged ? "mxfp4arranged" : "mxfp4";
   case Lifting::MXFP8:
     return "mxfp8";
   case Lifting::NVFP4:
-    return "nvfp4";
+    return operand.isArranged ? "nvfp4arranged" : "nvfp4";
   }
   llvm_unreachable("all ways to lift have names");
 }

@@ -58,6 +58,31 @@ Lifting fp8::getLifting(ScaledType type) {
   return Lifting::None;
 }
 
+bool fp8::areArranged(Value codes) {
+  while (auto parts = codes.getDefiningOp<DisassembleOp>()) {
+    auto assemble = parts.getSource().getDefiningOp<AssembleOp>();
+    if (!assemble || codes != parts.getPayload())
+      return false;
+    codes = assemble.getPayload();
+  }
+  auto argument = dyn_cast<BlockArgument>(codes);
+  if (!argument || !argument.getOwner()->isEntryBlock())
+    return false;
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  return function &&
+         function.getArgAttr(argument.getArgNumber(), kArrangedAttrName);
+}
+
+/// Whether the codes of what kernels lift are.
+static bool areLiftedArranged(Value scaled) {
+  auto assemble = scaled.getDefiningOp<AssembleOp>();
+  if (!assemble)
+    return false;
+  auto lift = assemble.getPayload().getDefiningOp<LiftOp>();
+  return areArranged(lift ? lift.getCodes() : assemble.getPayload());
+}
+
 /// Whether the last two dimensions change places, whatever batches there are.
 static bool exchangesLast(ArrayRef<int64_t> permutation) {
   auto rank = static_cast<int64_t>(permutation.size());
@@ -135,9 +160,11 @@ static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
     operand->scale = ScaleBlock::None;
     if (!op.isScaled()) {
       DequantizeOp dequantize = getFoldedDequantize(value);
-      if (operand == &spec.b && dequantize)
+      if (operand == &spec.b && dequantize) {
         operand->lifting =
             getLifting(cast<ScaledType>(dequantize.getSource().getType()));
+        operand->isArranged = areLiftedArranged(dequantize.getSource());
+      }
       continue;
     }
     std::optional<ScaleBlock> block =
@@ -150,8 +177,10 @@ static LogicalResult getOperands(OpTy op, MatmulSpec &spec,
       return failure();
     }
     operand->scale = *block;
-    if (operand == &spec.b && LiftOp::getFolded(value))
+    if (operand == &spec.b && LiftOp::getFolded(value)) {
       operand->lifting = Lifting::MXFP4ToE4M3;
+      operand->isArranged = areLiftedArranged(value);
+    }
     operand->factorMajor = StoredFactors::get(value).major;
   }
   return success();

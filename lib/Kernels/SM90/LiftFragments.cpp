@@ -24,10 +24,8 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
-/// Instructions of a K block, and bytes from one row to that 8 further on of
-/// the words of factors.
-static constexpr int64_t kSteps = FragmentLifter::kWords / 4,
-                         kFactorBytes = 8 * 4;
+/// Bytes from one row to that 8 further on of the words of factors.
+static constexpr int64_t kFactorBytes = 8 * 4;
 /// 2^126, as bf16.
 static constexpr int64_t kTo126 = 0x7e80;
 
@@ -37,12 +35,17 @@ FragmentLifter::FragmentLifter(const MatmulContext &kernel, Value slice)
   Value row = b.add(b.add(b.mul(slice, 64), b.mul(warp, 16)),
                     b.shiftRight(kernel.lane, 2));
   Value quad = b.bitAnd(kernel.lane, 3);
-  codes = b.add(
-      layout.packed.getSwizzled(b, b.mul(row, layout.packed.getRowBytes())),
-      layout.offsetCodes);
+  int64_t rowBytes = layout.packed.getRowBytes();
+  bool isArranged = kernel.spec.b.isArranged;
+  Value first = b.mul(row, rowBytes);
+  // What a thread reads of a row and 64 elements is together there.
+  bool areTogether = isArranged && rowBytes == 32;
+  if (areTogether)
+    first = b.add(first, b.mul(quad, 8));
+  codes = b.add(layout.packed.getSwizzled(b, first), layout.offsetCodes);
   factors = b.add(b.mul(row, 4), layout.offsetExponents);
-  codes =
-      b.add(codes, layout.packed.getRowBytes() == 64 ? b.mul(quad, 2) : quad);
+  if (!areTogether)
+    codes = b.add(codes, b.mul(quad, isArranged ? 4 : rowBytes / 32));
 }
 
 FragmentLifter::Rows FragmentLifter::loadFactors(Value place, Value k) {
@@ -143,10 +146,21 @@ SmallVector<Value> FragmentLifter::liftE2M1(Value place, const Rows &words) {
   return lifted;
 }
 
+std::pair<Value, Value> FragmentLifter::loadEntry(Value exponents,
+                                                  int64_t step) {
+  // An entry has 8 bytes.
+  Value entry = step ? b.shiftRight(exponents, 8 * step - 3)
+                     : arith::ShLIOp::create(b, exponents, b.i32(3));
+  entry = b.add(b.bitAnd(entry, 15 * 8), layout.offsetTable);
+  Value table = b.load(b.offset(kernel.shared, entry),
+                       VectorType::get({2}, b.getI32Type()));
+  return {LLVM::ExtractElementOp::create(b, table, b.i32(0)),
+          LLVM::ExtractElementOp::create(b, table, b.i32(1))};
+}
+
 SmallVector<Value> FragmentLifter::liftToE4M3(Value place,
                                               const Rows &exponents) {
   SmallVector<Value> lifted;
-  auto pair = VectorType::get({2}, b.getI32Type());
   for (int64_t step = 0; step < kSteps; ++step) {
     Value at = step ? b.bitXor(place, b.i32(step * 16)) : place;
     std::array<Value, 2> words[2];
@@ -161,13 +175,8 @@ SmallVector<Value> FragmentLifter::liftToE4M3(Value place,
       Value codes =
           NVVM::PermuteOp::create(b, b.getI32Type(), load(0), load(8),
                                   b.i32(0x5410), NVVM::PermuteMode::DEFAULT);
-      // An entry has 8 bytes.
-      Value entry = step ? b.shiftRight(exponents[i], 8 * step) : exponents[i];
-      entry = b.add(b.mul(b.bitAnd(entry, 15), 8), layout.offsetTable);
-      Value table = b.load(b.offset(kernel.shared, entry), pair);
-      words[i] =
-          liftWord(b, codes, LLVM::ExtractElementOp::create(b, table, b.i32(0)),
-                   LLVM::ExtractElementOp::create(b, table, b.i32(1)));
+      auto [low, high] = loadEntry(exponents[i], step);
+      words[i] = liftWord(b, codes, low, high);
     }
     for (int64_t half = 0; half < 2; ++half)
       for (int64_t i = 0; i < 2; ++i)
@@ -183,8 +192,12 @@ SmallVector<Value> FragmentLifter::lift(Value stage, Value k, int64_t subtile) {
   Value ofFactors =
       b.add(b.add(b.mul(stage, layout.exponentStride), factors), rows * 4);
   Rows words = loadFactors(ofFactors, k);
+  bool isArranged = kernel.spec.b.isArranged;
   if (!kernel.hasLiftFactorWarp())
-    return liftToE4M3(place, words);
+    return isArranged ? liftArrangedToE4M3(place, words)
+                      : liftToE4M3(place, words);
+  if (isArranged)
+    return liftArranged(place, words);
   return layout.lifting == Lifting::MXFP8 ? liftE4M3(place, words)
                                           : liftE2M1(place, words);
 }

@@ -23,6 +23,8 @@ public:
 
   /// Words of a subtile of a stage: four for each instruction.
   static constexpr int64_t kWords = 16;
+  /// Instructions of a K block.
+  static constexpr int64_t kSteps = kWords / 4;
   /// Those of subtile `subtile`, of K block `k`.
   SmallVector<Value> lift(Value stage, Value k, int64_t subtile);
 
@@ -37,6 +39,11 @@ private:
   SmallVector<Value> liftE2M1(Value place, const Rows &words);
   /// To E4M3, by exponents.
   SmallVector<Value> liftToE4M3(Value place, const Rows &exponents);
+  /// The same of codes that lie as a thread reads them (LiftArranged.cpp).
+  SmallVector<Value> liftArranged(Value place, const Rows &words);
+  SmallVector<Value> liftArrangedToE4M3(Value place, const Rows &exponents);
+  /// The E4M3 of eight magnitudes, by exponent `step` of a word.
+  std::pair<Value, Value> loadEntry(Value exponents, int64_t step);
 
   const MatmulContext &kernel;
   KernelBuilder &b;

@@ -185,7 +185,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   if (swapped && hasManyRows && spec.b.scale == ScaleBlock::Block128)
     return;
   // Tokens are few where sums of 32 elements are multiplied in registers.
-  if (!swapped && spec.isMicroscaled())
+  if (!swapped && (spec.isMicroscaled() || spec.b.isArranged))
     return;
   int64_t least = !swapped ? 32 : hasManyRows ? 64 : 8;
   SmallVector<int64_t> widths = getWidths(colExtents, step, least);
@@ -253,6 +253,9 @@ void MatmulConfigs::addConfigs(bool swapped,
 }
 
 bool MatmulConfigs::canLiftInRegisters() const {
+  // Nobody else can read them.
+  if (spec.b.isArranged)
+    return true;
   // Nobody has measured it to E4M3.
   if (!hasByteFactors(spec.b.lifting))
     return false;
@@ -273,7 +276,7 @@ void MatmulConfigs::addStaged(TileConfig config,
                                          : std::size(kLifters);
   SmallVector<std::pair<int64_t, int64_t>> ways(
       ArrayRef(kLifters).take_front(count));
-  if (config.getBlockParts() > 1 && spec.b.isLifted())
+  if ((config.getBlockParts() > 1 && spec.b.isLifted()) || spec.b.isArranged)
     ways.clear();
   if (config.swapped && canLiftInRegisters())
     ways.emplace_back(0, 4);

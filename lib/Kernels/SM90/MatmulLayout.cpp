@@ -334,6 +334,9 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
     return fail("expected packed weights, and factors that do not change "
                 "along K, without lifters, but got {0}",
                 config);
+  if (spec.b.isArranged && config.getLifters() != 0)
+    return fail("expected lifters = 0 with arranged weights, but got {0}",
+                config);
   bool takesParts = spec.isMicroscaled() || config.getLifters() == 0;
   // Who waited for a stage that another one had the round before would take
   // that one's for its own.

@@ -100,7 +100,7 @@ def _write_layout(write):
         quantization = write({_get_target(name, layer): layer.scheme for name, layer in layers.items()}, others)
         entries, covered = {}, set()
         for name, layer in layers.items():
-            if isinstance(layer, QuantizedGroups) or layer.scheme.packed:
+            if isinstance(layer, QuantizedGroups) or layer.scheme.packed or layer.scheme.arranged:
                 _add_records(entries, layer, _make_records(name, layer))
                 covered |= _name_parameters(name, layer)
         is_inverse = "weight_block_size" in quantization

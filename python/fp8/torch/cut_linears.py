@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fp8.errors import ArgumentError, MismatchError, UnsupportedError
-from fp8.torch import inference, packed, schemes
+from fp8.torch import code_order, inference, packed, schemes
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 ROWS, COLUMNS = "colwise", "rowwise"  # Torch's names are of the transposed weight.
@@ -69,7 +69,9 @@ def take_rows(layer, begin, end):
 
 def _find_unit(scheme):
     """Columns that share something stored, so that what begins with them is a weight of its own."""
-    return packed.WORD if scheme.packed else max(16, scheme.weight_block[1] or 1)
+    if scheme.packed:
+        return packed.WORD
+    return code_order.BLOCK if scheme.arranged else max(16, scheme.weight_block[1] or 1)
 
 
 def _take_columns(name, tensor, scheme, begin, end):
@@ -78,9 +80,9 @@ def _take_columns(name, tensor, scheme, begin, end):
     if name == "weight_scale":
         columns = scheme.weight_block[1]
         return tensor if columns is None or scheme.packed else tensor[:, begin // columns:-(-end // columns)]
-    if name not in ("weight", "weight_packed"):
+    if name not in ("weight", "weight_packed", "weight_arranged"):
         return tensor
-    return tensor[:, begin // 2:end // 2] if name == "weight_packed" else tensor[:, begin:end]
+    return tensor[:, begin:end] if name == "weight" else tensor[:, begin // 2:end // 2]
 
 
 def take_columns(layer, begin, end):

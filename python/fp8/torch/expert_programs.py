@@ -7,7 +7,7 @@ from collections import namedtuple
 
 import torch
 
-from fp8.torch import expected, operations, program_text, schemes
+from fp8.torch import code_order, expected, operations, program_text, schemes
 from fp8.torch.dense import make_dense
 from fp8.torch.schemes import ELEMENTS, Scheme
 
@@ -142,7 +142,7 @@ def _gather(shape, tensors, bias, owners, rows):
     scheme = Scheme.read(shape.scheme)
     values = dict(zip(scheme.get_tensors(shape.n, shape.k), tensors))
     given = []
-    for name in ("weight", "weight_packed", "weight_exponents"):
+    for name in ("weight", "weight_packed", "weight_arranged", "weight_exponents"):
         given += [values[name]] if name in values else []
     scale = values["weight_scale"]
     given.append(scale.view(torch.float8_e8m0fnu) if scheme.scale == "e8m0" else scale)
@@ -183,11 +183,14 @@ def compute(x, ends, owners, share, tensors, biases, shapes, gate):
         x = torch.nn.functional.pad(x, (0, 0, 0, rows - count))
         owners = torch.nn.functional.pad(owners, (0, rows - count))
         share = share if share is None else torch.nn.functional.pad(share, (0, rows - count))
-    given, tensors, biases = [], list(tensors), list(biases)
+    given, tensors, biases, settled = [], list(tensors), list(biases), []
     for shape in shapes:
         own = len(Scheme.read(shape.scheme).get_tensors(shape.n, shape.k))
-        given += _gather(shape, tensors[:own], biases.pop(0) if shape.bias else None, owners, rows)
+        first, scheme = code_order.settle(tensors[:own], shape.scheme, x.dtype)
+        settled.append(shape._replace(scheme=scheme))
+        given += _gather(settled[-1], first, biases.pop(0) if shape.bias else None, owners, rows)
         tensors = tensors[own:]
+    shapes = tuple(settled)
     if share is not None:
         given.append(share.view(-1, 1))
     function = compile(shapes, gate, ELEMENTS[x.dtype], rows, "auto" if x.is_cuda else "cpu")

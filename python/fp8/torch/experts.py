@@ -112,9 +112,9 @@ class QuantizedExperts(nn.Module):
                 deinterleave(first)
             else:
                 self.gate = None
-        self._describe()
+        self.describe()
 
-    def _describe(self):
+    def describe(self):
         """What programs are of, as text, which graphs of torch.compile take as it is."""
         self._shapes = [json.dumps([projection.get_shape() for projection in projections]) for projections in (
             [self.first], [self.second], [self.first, self.second])]
@@ -122,7 +122,7 @@ class QuantizedExperts(nn.Module):
 
     def _apply(self, fn, recurse=True):
         super()._apply(fn, recurse)
-        self._describe()
+        self.describe()
         return self
 
     @property

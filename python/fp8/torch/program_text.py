@@ -85,11 +85,12 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
     block = scheme.weight_block if groups is None else (1, *scheme.weight_block)
     rank = 2 if groups is None else 3
     w, ws, wg, wq = (f"%{name}{suffix}" for name in ("w", "ws", "wg", "wq"))
-    arguments, lines = [f"{w}: {codes} {{fp8.weight}}", f"{ws}: {factors}"], []
+    marks = "{fp8.weight, fp8.arranged = 1}" if scheme.arranged else "{fp8.weight}"
+    arguments, lines = [f"{w}: {codes} {marks}", f"{ws}: {factors}"], []
     if scheme.packed:
         stored = f"tensor<{sizes}x{E2M1.mlir}>"
         exponents = f"tensor<{first}{-(-k // packed.WORD)}x{n}xi32>"
-        arguments[:1] = [f"%p{suffix}: {stored} {{fp8.weight}}", f"%e{suffix}: {exponents}"]
+        arguments[:1] = [f"%p{suffix}: {stored} {marks}", f"%e{suffix}: {exponents}"]
         lines.append(f"{w} = fp8.lift %p{suffix}, %e{suffix} : {stored}, {exponents} -> {codes}")
     one = f"tensor<{'x'.join('1' * rank)}xf32>"
     if is_nvfp4:

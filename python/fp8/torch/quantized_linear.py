@@ -7,7 +7,7 @@ from torch import nn
 
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import expected, input_gradient, operations, packed, schemes
+from fp8.torch import code_order, expected, input_gradient, operations, packed, schemes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
@@ -125,8 +125,8 @@ class QuantizedLinear(QuantizedWeight):
     @torch.no_grad()
     def dequantize(self, dtype=torch.float32):
         """The values of the weight, N x K."""
-        values = {name: value for name, value in self._parameters.items() if name != "bias"}
-        scheme = self.scheme
+        tensors, scheme = code_order.restore_tensors(self.get_tensors(), self.scheme)
+        values = dict(zip(scheme.get_tensors(self.out_features, self.in_features), tensors))
         if scheme.packed:
             return packed.unlift(packed.Lifted(
                 values["weight_packed"], values["weight_exponents"], values["weight_scale"], None), dtype)
@@ -147,7 +147,10 @@ class QuantizedLinear(QuantizedWeight):
         if tuple(weight.shape) != (self.out_features, self.in_features):
             raise ArgumentError(f"expected a weight of {(self.out_features, self.in_features)}, but "
                                 f"got {tuple(weight.shape)}")
-        self.set_tensors(schemes.quantize_weight(weight, self.scheme))
+        tensors = schemes.quantize_weight(weight, self.scheme)
+        if self.scheme.arranged:
+            tensors["weight_arranged"] = code_order.arrange_codes(tensors.pop("weight_packed"), self.scheme.packed)
+        self.set_tensors(tensors)
 
     def set_tensors(self, tensors):
         """Puts stored tensors, by name, in place of those that the layer has."""
@@ -231,6 +234,7 @@ def arrange(tensors, scheme):
 
 def bind(dtype, tensors, bias, scheme):
     """The fp8.Function for activations of a dtype, and what it takes behind them."""
+    tensors, scheme = code_order.settle(tensors, scheme, dtype)
     n, k, given = arrange(tensors, scheme)
     function = _find_function(
         scheme, n, k, schemes.ELEMENTS[dtype], None if bias is None else
@@ -257,6 +261,8 @@ def compute(x, tensors, bias, scheme):
 
 def differentiate(dy, tensors, scheme):
     """The gradient of x for that of the result."""
+    tensors, scheme = code_order.restore_tensors(tensors, schemes.Scheme.read(scheme))
+    scheme = str(scheme)
     n, k, given = arrange(tensors, scheme)
     if not dy.numel():
         return dy.new_zeros(*dy.shape[:-1], k)

@@ -9,6 +9,7 @@ Beside a checkpoint it can be kept, compiled:
     fp8.torch.prepare(model, programs="checkpoint")     # In another process.
 """
 
+import dataclasses
 import functools
 import os
 import time
@@ -21,6 +22,7 @@ import torch
 from fp8 import programs as saved
 from fp8.errors import ArgumentError
 from fp8.torch import (
+    code_order,
     converted,
     expected,
     expert_programs,
@@ -132,7 +134,8 @@ def _has_adapters(model):
 
 def _list_inference(module, dtype, device, has_gradient):
     """What compiles a layer's programs, by what they are for."""
-    scheme, n, k = str(module.scheme), module.out_features, module.in_features
+    scheme = code_order.find_scheme(str(module.scheme), device, dtype)
+    n, k = module.out_features, module.in_features
     bias = None if module.bias is None else schemes.ELEMENTS[module.bias.dtype]
     target = "auto" if device.type == "cuda" else "cpu"
     element = schemes.ELEMENTS[dtype]
@@ -143,7 +146,8 @@ def _list_inference(module, dtype, device, has_gradient):
     jobs = {(scheme, size, *key[2:]): functools.partial(expect_linear, scheme, size, *key[2:])
             for size in sizes}
     if has_gradient:
-        jobs["gradient", *key] = lambda: input_gradient.compile_gradient(scheme, n, k, element, target)
+        plain = str(dataclasses.replace(module.scheme, arranged=False))
+        jobs["gradient", *key] = lambda: input_gradient.compile_gradient(plain, n, k, element, target)
     return jobs
 
 
@@ -151,9 +155,11 @@ def _list_experts(module, dtype, device):
     """The same of experts, on a GPU with programs for few rows, too."""
     element, target = schemes.ELEMENTS[dtype], "auto" if device.type == "cuda" else "cpu"
     counts = (*expert_programs.ROWS, None) if device.type == "cuda" else (None,)
+    kinds = [(tuple(shape._replace(scheme=code_order.find_scheme(shape.scheme, device, dtype)) for shape in shapes), gate)
+             for shapes, gate in module.programs]
     return {(*kind, element, rows, target): functools.partial(
                 expert_programs.compile, *kind, element, rows, target)
-            for kind in module.programs for rows in counts}
+            for kind in kinds for rows in counts}
 
 
 def _add_training(name, module, rows, dtype, device, jobs, left):

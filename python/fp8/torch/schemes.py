@@ -37,6 +37,7 @@ class Scheme:
     - accumulate: "promote" or "fast";
     - packed: whether a weight is E2M1 with exponents, as fp8.torch.packed has it, and multiplied
       as E4M3 with a scale for each row;
+    - arranged: whether codes of four bits lie as kernels read them (fp8.torch.arranged);
     - invariant: whether the bits of a row of the result depend on that row of activations alone.
     """
 
@@ -48,6 +49,7 @@ class Scheme:
     accumulate: str = "promote"
     packed: bool = False
     invariant: bool = False
+    arranged: bool = False
 
     def __post_init__(self):
         if self.invariant and self.dynamic and self.input_block is not None and (
@@ -99,12 +101,12 @@ class Scheme:
     def get_tensors(self, n, k):
         """The stored tensors of a weight of N x K: (shape, dtype) by name. These are the names
         of compressed-tensors."""
-        tensors = {}
+        tensors, codes = {}, "weight_arranged" if self.arranged else "weight_packed"
         if self.packed:
-            tensors["weight_packed"] = (n, k // 2), torch.uint8
+            tensors[codes] = (n, k // 2), torch.uint8
             tensors["weight_exponents"] = (-(-k // packed.WORD), n), torch.int32
         elif self.scale == "e4m3":
-            tensors["weight_packed"] = (n, k // 2), torch.uint8
+            tensors[codes] = (n, k // 2), torch.uint8
         else:
             tensors["weight"] = (n, k), torch.float8_e4m3fn
         grid = self.get_grid(self.weight_block, n, k)
@@ -119,8 +121,8 @@ class Scheme:
 
     def get_stored(self, n, k):
         """What checkpoints have of a weight: (shape, dtype) by name, as get_tensors has it but for
-        MXFP4, whose E8M0 they have in place of exponents and factors."""
-        tensors = self.get_tensors(n, k)
+        MXFP4, whose E8M0 they have in place of exponents and factors, and codes in plain order."""
+        tensors = replace(self, arranged=False).get_tensors(n, k)
         if self.packed:
             del tensors["weight_exponents"]
             tensors["weight_scale"] = (n, k // packed.GROUP), torch.uint8

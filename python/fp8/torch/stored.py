@@ -9,7 +9,7 @@ from collections import namedtuple
 import torch
 
 from fp8.errors import ArgumentError, MismatchError, UnsupportedError
-from fp8.torch import expert_programs, experts, packed, plain_linears
+from fp8.torch import code_order, expert_programs, experts, packed, plain_linears
 from fp8.torch.checkpoint_files import get_dtype_of
 from fp8.torch.converted import is_conv1d
 from fp8.torch.quantized_linear import QuantizedLinear
@@ -271,6 +271,8 @@ def get_stored(module, expert=None):
     n = module.out_features
     tensors = {name: value if expert is None else value[expert] for name, value in module._parameters.items()
                if value is not None and name != "bias"}
+    if module.scheme.arranged:
+        tensors["weight_packed"] = code_order.restore_codes(tensors.pop("weight_arranged"), module.scheme.packed)
     if getattr(module, "is_deinterleaved", False):
         tensors = {name: experts.interleave(value, n, name) for name, value in tensors.items()}
     if module.scheme.packed:

@@ -80,6 +80,10 @@ inline int64_t getLiftedGroup(Lifting lifting) {
 /// Which of an operand's dimensions is innermost: K, or that of its rows.
 enum class Major { K, MN };
 
+/// Whether these codes are a function's argument, or what was taken apart to
+/// it, that lie as those who multiply read them.
+bool areArranged(Value codes);
+
 /// How kernels lift such an operand to bf16, the factor of its tensor apart;
 /// None if they do not.
 Lifting getLifting(ScaledType type);
@@ -94,6 +98,8 @@ struct OperandSpec {
   /// What it is in memory, if it is of `elementType` only where it is
   /// multiplied.
   Lifting lifting = Lifting::None;
+  /// Whether its codes lie as those who multiply read them (fp8.arranged).
+  bool isArranged = false;
 
   bool isLifted() const { return lifting != Lifting::None; }
   /// Bytes of an element, or of two that share them.
@@ -114,7 +120,7 @@ struct OperandSpec {
   bool operator==(const OperandSpec &other) const {
     return elementType == other.elementType && scale == other.scale &&
            major == other.major && factorMajor == other.factorMajor &&
-           lifting == other.lifting;
+           lifting == other.lifting && isArranged == other.isArranged;
   }
 };
 

@@ -1,0 +1,82 @@
+"""Models whose codes of four bits lie as kernels for Hopper read them."""
+
+import dataclasses
+
+import torch
+from torch import nn
+
+from fp8.torch import experts, quantized_linear
+from fp8.torch.code_order import BLOCK, arrange_codes, restore_codes
+
+
+def find_reason(module):
+    """Why codes of a QuantizedLinear or of the weights of experts stay as they are, or None."""
+    scheme = module.scheme
+    if scheme.arranged:
+        return "they are arranged"
+    if not scheme.packed and scheme.scale != "e4m3":
+        return "they have 8 bits"
+    if scheme.packed:
+        if module.out_features % 4:
+            return "N is no multiple of 4"
+        return "factors of activations change along K" if (scheme.input_block or (1, 1))[1] else None
+    if module.in_features % BLOCK:
+        return f"K is no multiple of {BLOCK}"
+    factors = module.weight_scale.data.view(torch.uint8)
+    # Kernels take their bits for those of larger exponents, which a sign or a NaN has none of.
+    return "factors have signs, or are no numbers" if bool((factors >= 0x7f).any()) else None
+
+
+def _exchange(module, scheme, change):
+    """Puts changed codes, under the name that they have in `scheme`."""
+    old, new = ("weight_packed", "weight_arranged")[::1 if scheme.arranged else -1]
+    kept = module.origin, module.lost, module.exactness
+    tensors = {new if name == old else name: change(value.data) if name == old else value.data
+               for name, value in module._parameters.items() if name != "bias" and value is not None}
+    bias = module._parameters.pop("bias")
+    for name in list(module._parameters):
+        del module._parameters[name]
+    for name, value in tensors.items():
+        module.register_parameter(name, nn.Parameter(value, requires_grad=False))
+    module.register_parameter("bias", bias)
+    module._scheme = str(scheme)
+    module.origin, module.lost, module.exactness = kept
+    if hasattr(module, "_forget"):
+        module._forget()
+
+
+def set_arranged(module, arranged):
+    """Arranges the codes of a module, or puts them back."""
+    scheme, change = module.scheme, arrange_codes if arranged else restore_codes
+    _exchange(module, dataclasses.replace(scheme, arranged=arranged), lambda codes: change(codes, scheme.packed))
+
+
+def arrange(model, arranged=True):
+    """Lays codes of four bits of a quantized model as kernels for Hopper read them with fewest instructions, in place, or
+    with `arranged=False` back, bit by bit. Returns for each layer, by name, "arranged" or "plain", or the reason why it
+    stays as it is.
+
+    Layers compute what they did, on any device: where no kernel reads such codes, each call puts them back first. So this
+    is for models that stay on a Hopper GPU. Checkpoints have codes as ever.
+    """
+    found = {name: module for name, module in model.named_modules()
+             if isinstance(module, quantized_linear.QuantizedWeight)}
+    reasons = {module: find_reason(module) if arranged else _find_plain(module) for module in found.values()}
+    rows = {id(row): row for row in (getattr(module, "_row", None) for module in found.values()) if row is not None}
+    for row in rows.values():
+        # Layers that lie side by side stay alike.
+        other = next((reasons[layer] for layer in row.layers if reasons.get(layer)), None)
+        reasons.update((layer, other) for layer in row.layers if other)
+    for module, reason in reasons.items():
+        if reason is None:
+            set_arranged(module, arranged)
+    for row in rows.values():
+        row.lay()
+    for module in model.modules():
+        if isinstance(module, experts.QuantizedExperts):
+            module.describe()
+    return {name: reasons[module] or ("arranged" if arranged else "plain") for name, module in found.items()}
+
+
+def _find_plain(module):
+    return None if module.scheme.arranged else "they are plain"

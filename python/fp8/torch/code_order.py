@@ -1,0 +1,110 @@
+"""Codes of four bits in the order in which kernels for Hopper read them that lift weights in registers (fp8.arranged,
+docs/PackedWeights.md), and back, bit by bit."""
+
+import functools
+
+import torch
+
+from fp8.errors import ArgumentError
+from fp8.torch import packed, schemes
+
+# Elements along K whose codes are arranged among themselves: of codes that become bf16, and of those that become E4M3.
+BLOCK, LIFTED_BLOCK = 64, packed.GROUP
+# Where the lower three bits of an E2M1 and its sign are in the half of a word that becomes its bf16.
+_MAGNITUDE, _SIGN = 6, 15
+# For each pair of a thread: which of its two words has the bits, or, 2, that half of them which the others leave in either;
+# and by how many bits they are further up, around the end of the word.
+_PAIRS = ((0, 0), (0, 4), (0, -6), (1, 2), (1, 6), (1, -4), (2, 8), (2, -2))
+
+
+def _list_bits():
+    """For each bit of the two words of a thread: of which pair, of which of its two codes, and which bit of that."""
+    bits = {}
+    places = [*range(_MAGNITUDE, _MAGNITUDE + 3), _SIGN]
+    taken = {(half * 16 + place + up) % 32 for word, up in _PAIRS if word == 0 for half in (0, 1) for place in places}
+    for number, (word, up) in enumerate(_PAIRS):
+        for half in (0, 1):
+            for bit, place in enumerate(places):
+                at = (half * 16 + place + up) % 32
+                own = word if word < 2 else int(at in taken)
+                bits[own * 32 + at] = number, half, bit
+    return [bits[at] for at in range(64)]
+
+
+@functools.lru_cache(maxsize=None)
+def _make_order(is_lifted):
+    """For each bit of an arranged block the number of the plain bit that it is."""
+    order = []
+    for quad in range(4):
+        if not is_lifted:
+            for pair, half, bit in _list_bits():
+                # A pair has two codes of K: eight pairs are two of each 16 elements.
+                order.append((pair * 8 + 2 * quad + half) * 4 + bit)
+            continue
+        own = [4 * quad + i for i in range(4)] + [16 + 4 * quad + i for i in range(4)]
+        word = [None] * 32
+        for i, code in enumerate(own):
+            word[4 * i:4 * i + 3] = [4 * code + bit for bit in range(3)]
+        for i in range(4):
+            # Signs lie where magnitudes leave a bit: of the first four where results have them, of others four below.
+            word[8 * i + 7], word[8 * i + 3] = 4 * own[i] + 3, 4 * own[4 + i] + 3
+        order += word
+    return torch.tensor(order)
+
+
+def _permute(codes, order):
+    """Bytes whose bits, in blocks of as many, are those that `order` says."""
+    if codes.shape[-1] * 8 % len(order):
+        raise ArgumentError(f"expected K to be a multiple of {len(order) // 4}, of which codes are arranged, but got "
+                            f"{codes.shape[-1] * 2}")
+    order = order.to(codes.device)
+    shifts = torch.arange(8, dtype=torch.uint8, device=codes.device)
+    plain = codes.reshape(-1, len(order) // 8)
+    result = torch.empty_like(plain)
+    # Bits take eight times the memory of what they are of.
+    for begin in range(0, len(plain), 1 << 16):
+        bits = (plain[begin:begin + (1 << 16), :, None] >> shifts & 1).flatten(1)[:, order]
+        result[begin:begin + (1 << 16)] = (bits.view(len(bits), -1, 8) << shifts).sum(-1, dtype=torch.uint8)
+    return result.view(codes.shape)
+
+
+def arrange_codes(codes, is_lifted=False):
+    """Bytes of ... x K/2, the code of an even column in the lower half, as kernels read them that make bf16 of them, or
+    E4M3 if they are `is_lifted` (fp8.lift). K is a multiple of 64, or of 32. Raises ArgumentError."""
+    return _permute(codes, _make_order(is_lifted))
+
+
+def restore_codes(codes, is_lifted=False):
+    """What arrange_codes was given."""
+    return _permute(codes, torch.argsort(_make_order(is_lifted)))
+
+
+def restore_tensors(tensors, scheme):
+    """Stored tensors, of which codes are the first, and the Scheme, of plain codes in place of arranged ones."""
+    if not scheme.arranged:
+        return tensors, scheme
+    return ([restore_codes(tensors[0].data, scheme.packed), *tensors[1:]], schemes.replace(scheme, arranged=False))
+
+
+def find_scheme(scheme, device, dtype):
+    """The str of the Scheme that products of such activations on a device have, of the str of one."""
+    known = schemes.Scheme.read(scheme)
+    if not known.arranged or reads(known, torch.device(device), dtype):
+        return scheme
+    return str(schemes.replace(known, arranged=False))
+
+
+def settle(tensors, scheme, dtype):
+    """The same with the str of a Scheme, for products with activations of a dtype: arranged codes stay where kernels read
+    them."""
+    if find_scheme(scheme, tensors[0].device, dtype) == scheme:
+        return tensors, scheme
+    tensors, known = restore_tensors(tensors, schemes.Scheme.read(scheme))
+    return tensors, str(known)
+
+
+def reads(scheme, device, dtype):
+    """Whether products of a Scheme have kernels for arranged codes."""
+    # What kernels make of codes and factors of a byte is bf16.
+    return (device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
+            and (scheme.input_block is not None or dtype == torch.bfloat16))

@@ -1,0 +1,122 @@
+# RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools
+# REQUIRES: linker
+# UNSUPPORTED: sanitizers
+"""Kernels that read arranged codes of four bits (fp8.arranged) on the emulator, with all that it can look for: each result
+has the bits of the same config for plain codes, with bf16 beside NVFP4 and MXFP4, and with E4M3 beside lifted MXFP4."""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+
+from arranged_codes import arrange_lifted, arrange_pairs
+from products import check, choose, config, make_parser, run, tensor
+
+E2M1, BF16, E4M3 = ml_dtypes.float4_e2m1fn, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+REGISTERS = {"swap_ab": "true", "store": "direct", "group": 1, "lifters": 0}
+# One consumer and several, that share K or a tile, subtiles, parts of K, clusters, results in bulk.
+CONFIGS = [config(16, 64, 4, consumers=1, **REGISTERS), config(8, 64, 4, consumers=2, **REGISTERS),
+           config(24, 128, 3, consumers=2, **REGISTERS), config(24, 256, 3, consumers=2, **REGISTERS | {"store": "tma"}),
+           config(16, 64, 4, consumers=1, split_k=2, cluster_n=2, **REGISTERS)]
+GROUPS = 3
+# A's type, that of factors, elements that share one, and what arranges codes.
+KINDS = {"nvfp4": (BF16, E4M3, 16, arrange_pairs), "mxfp4": (BF16, ml_dtypes.float8_e8m0fnu, 32, arrange_pairs),
+         "lifted": (E4M3, None, 32, arrange_lifted), "lifted_promoted": (E4M3, None, 32, arrange_lifted)}
+NAMES = {BF16: "bf16", E4M3: "f8E4M3FN", ml_dtypes.float8_e8m0fnu: "f8E8M0FNU"}
+
+
+class Weight:
+    """A weight with its codes twice: plain, and arranged."""
+
+    def __init__(self, name, shape, rng):
+        type_, self.factor, each, arrange = KINDS[name]
+        self.element, self.shape = NAMES[type_], shape
+        self.is_promoted = name == "lifted_promoted"
+        codes = rng.integers(0, 16, shape).astype(np.uint8)
+        arranged = arrange(codes)
+        as_codes = np.stack([arranged & 15, arranged >> 4], -1).reshape(shape)
+        *before, n, k = shape
+        self.types = {"p": tensor(shape, "f4E2M1FN"), "q": tensor(shape, "f4E2M1FN")}
+        self.arrays = [codes.view(E2M1), as_codes.view(E2M1)]
+        if self.factor is None:
+            exponents = rng.integers(0, 15, (*before, n, -(-k // 128) * 4)).astype(np.uint8)
+            words = np.ascontiguousarray(np.swapaxes(exponents.view(np.int32), -1, -2))
+            self.types.update(e=tensor(words.shape, "i32"), f=tensor((*before, n, 1), "f32"))
+            self.arrays += [words, rng.uniform(0.5, 2, (*before, n, 1)).astype(np.float32)]
+            return
+        factors = rng.integers(0, 0x7f, (*before, n, k // each)) if self.factor is E4M3 else rng.integers(
+            120, 135, (*before, n, k // each))
+        self.types["f"] = tensor(factors.shape, NAMES[self.factor])
+        self.arrays.append(factors.astype(np.uint8).view(self.factor))
+        self.each = each
+
+    def write(self, codes):
+        """Lines that make B of `codes`, and what it is called, with its type."""
+        of, b = self.types, f"%b_{codes}"
+        wide, ones = tensor(self.shape, self.element), ", ".join("1" for _ in self.shape[:-1])
+        sizes = "x".join(map(str, self.shape))
+        if self.factor is None:
+            scaled = f"!fp8.scaled<{sizes}x{self.element}, block = [{ones}, *], scale = f32>"
+            return (f"  %l_{codes} = fp8.lift %{codes}, %e : {of[codes]}, {of['e']} -> {wide}\n"
+                    f"  {b} = fp8.assemble %l_{codes}, %f : {wide}, {of['f']} -> {scaled}\n"), b, scaled
+        extra, more, one = "", "", ""
+        if self.factor is E4M3:
+            kind = tensor([1] * len(self.shape), "f32")
+            one = f"  %one_{codes} = arith.constant dense<1.0> : {kind}\n"
+            extra, more = f", %one_{codes}", f", {kind}"
+        scaled = (f"!fp8.scaled<{sizes}xf4E2M1FN, block = [{ones}, {self.each}], scale = {NAMES[self.factor]}"
+                  + ", tensor_scale = f32" * bool(more) + ">")
+        return (f"{one}  %s_{codes} = fp8.assemble %{codes}, %f{extra} : {of[codes]}, {of['f']}{more} -> {scaled}\n"
+                f"  {b} = fp8.dequantize %s_{codes} {{fp8.folded}} : {scaled} -> {wide}\n"), b, wide
+
+
+def multiply(args, label, weight, m, texts, offsets=None):
+    """How many configs have other bits with arranged codes."""
+    rng = np.random.default_rng(len(label))
+    n, k = weight.shape[-2:]
+    x = (rng.standard_normal((m, k)) * 4).astype(BF16 if weight.factor else E4M3)
+    a, a_type, body = "%x", tensor((m, k), weight.element), ""
+    arguments, arrays = [f"%x: {a_type}"], [x]
+    if weight.factor is None:
+        scaled = f"!fp8.scaled<{m}x{k}x{weight.element}, block = [1, *], scale = f32>"
+        arguments.append(f"%xs: {tensor((m, 1), 'f32')}")
+        arrays.append(rng.uniform(0.5, 2, (m, 1)).astype(np.float32))
+        body = f"  %a = fp8.assemble %x, %xs : {a_type}, {tensor((m, 1), 'f32')} -> {scaled}\n"
+        a, a_type = "%a", scaled
+    arguments += [f"%{name}: {type_}" + " {fp8.arranged = 1}" * (name == "q") for name, type_ in weight.types.items()]
+    arrays += weight.arrays
+    operation, groups = "fp8.matmul", ""
+    if offsets is not None:
+        arguments.append(f"%o: {tensor(offsets.shape, 'i32')}")
+        arrays.append(offsets)
+        operation, groups = "fp8.grouped_matmul", f" offsets(%o : {tensor(offsets.shape, 'i32')})"
+    results = []
+    for codes in "pq":
+        lines, b, b_type = weight.write(codes)
+        body += lines
+        for i, text in enumerate(texts):
+            results.append((f"%{codes}{i}", tensor((m, n), "bf16")))
+            body += (f"  %{codes}{i} = {operation} %{a[1:]}, {b}{groups} accumulate = {'promote' if weight.is_promoted else 'fast'} "
+                     f"{{fp8_gpu.config = {text}}} : {a_type}, {b_type} -> {results[-1][1]}\n")
+    found = run(args.tools, "sm_90a", arguments, body, results, arrays)
+    wrong = 0
+    for text, plain, arranged in zip(texts, found[:len(texts)], found[len(texts):], strict=True):
+        other = plain.view(np.uint16) != arranged.view(np.uint16)
+        wrong += bool(other.any())
+        if other.any() or not plain.astype(np.float32).any():
+            print(f"{label} {text}: {other.sum()} of {other.size} differ")
+    return wrong
+
+
+def run_kind(name, _, args):
+    rng, texts = np.random.default_rng(3), choose(CONFIGS, args)
+    # Tails of all dimensions: where codes are lifted to E4M3, K is no multiple of what a word of exponents is of.
+    n, k = 136, 544 if KINDS[name][1] is None else 512
+    wrong = multiply(args, name, Weight(name, (n, k), rng), 70, texts)
+    few = texts[:3]
+    offsets = np.array([0, 9, 9, 40], np.int32)
+    return wrong + multiply(args, f"{name}, grouped", Weight(name, (GROUPS, 64, 256), rng), 44, few[::2], offsets), len(texts) + 2
+
+
+if __name__ == "__main__":
+    sys.exit(check(KINDS, make_parser().parse_args(), run_kind))

@@ -1,0 +1,169 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""Models whose codes lie as kernels for Hopper read them (fp8.torch.arrange): the order is the one that is documented, it goes
+back bit by bit, layers and experts compute what they did, checkpoints have plain codes, and programs for a GPU say how they
+lie. What is no such weight stays, with the reason."""
+
+import os
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import torch
+from torch import nn
+
+import fp8
+import fp8.torch
+from fp8.torch import arranged, code_order, expert_programs, quantized_linear, schemes
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "Emulator", "Inputs"))
+import arranged_codes
+
+warnings.simplefilter("ignore")
+FAILURES = []
+
+
+def check(what, holds):
+    if not holds:
+        FAILURES.append(what)
+        print(f"{what}: wrong")
+
+
+def check_order():
+    rng = np.random.default_rng(0)
+    for shape in ((1, 64), (5, 192), (3, 4, 128)):
+        codes = rng.integers(0, 16, shape).astype(np.uint8)
+        packed = torch.from_numpy(codes[..., ::2] | codes[..., 1::2] << 4)
+        for is_lifted, reference in ((False, arranged_codes.arrange_pairs), (True, arranged_codes.arrange_lifted)):
+            found = code_order.arrange_codes(packed, is_lifted)
+            check(f"order of {shape}", np.array_equal(found.numpy(), reference(codes)))
+            check(f"back of {shape}", torch.equal(code_order.restore_codes(found, is_lifted), packed))
+    short = code_order.arrange_codes(torch.zeros(3, 48, dtype=torch.uint8), True)
+    check("K of 96 to E4M3", short.shape == (3, 48))
+    try:
+        code_order.arrange_codes(torch.zeros(3, 48, dtype=torch.uint8))
+        check("K of 96", False)
+    except fp8.ArgumentError as error:
+        check("K of 96 says so", "multiple of 64" in str(error))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q_proj, self.k_proj = nn.Linear(128, 96), nn.Linear(128, 32)
+        self.odd = nn.Linear(96, 31)
+
+    def forward(self, x):
+        return self.odd(torch.cat([self.q_proj(x)[:, :64], self.k_proj(x)], -1))
+
+
+def get_gradient(layer):
+    x = torch.ones(3, 128, dtype=torch.bfloat16, requires_grad=True)
+    with torch.enable_grad():
+        layer(x).sum().backward()
+    return x.grad
+
+
+def saves_plain(model, before):
+    """Whether a checkpoint of the model has the tensors that it had before it was arranged."""
+    with tempfile.TemporaryDirectory() as folder:
+        fp8.torch.save_quantized(model, folder, config={"architectures": ["Block"]})
+        other = Block().to(torch.bfloat16).eval()
+        fp8.torch.load_quantized(other, folder)
+    return all(torch.equal(value.view(torch.uint8), before[name].view(torch.uint8))
+               for name, value in other.state_dict().items())
+
+
+def check_model(recipe, weights, activations, odd):
+    torch.manual_seed(1)
+    model = Block().to(torch.bfloat16).eval()
+    x = torch.randn(5, 128, dtype=torch.bfloat16)
+    fp8.torch.quantize_for_inference(model, recipe, weights=weights, activations=activations)
+    label = f"{recipe}, {weights}, {activations}"
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with torch.no_grad():
+        expected, dense, gradient = model(x), model.q_proj.dequantize(), get_gradient(model.q_proj)
+        said = fp8.torch.arrange(model)
+        check(f"{label}: what was arranged", said == {"q_proj": "arranged", "k_proj": "arranged", "odd": odd})
+        check(f"{label}: names", "weight_arranged" in dict(model.q_proj.named_parameters()))
+        check(f"{label}: the layers", torch.equal(model(x), expected))
+        check(f"{label}: values", torch.equal(model.q_proj.dequantize(), dense))
+        check(f"{label}: prepared", fp8.torch.prepare(model).programs > 0)
+        if activations or weights:  # That layout has no dynamic activations in NVFP4.
+            check(f"{label}: the checkpoint", saves_plain(model, before))
+        check(f"{label}: gradients", torch.equal(get_gradient(model.q_proj), gradient))
+        fp8.torch.arrange(model, arranged=False)
+        after = model.state_dict()
+        check(f"{label}: back", list(after) == list(before) and all(
+            torch.equal(after[name].view(torch.uint8), value.view(torch.uint8)) for name, value in before.items()))
+    check(f"{label}: again", fp8.torch.arrange(model, arranged=False)["q_proj"] == "they are plain")
+
+
+def check_experts(recipe, weights, activations):
+    from transformers.models.mixtral.configuration_mixtral import MixtralConfig
+    from transformers.models.mixtral.modeling_mixtral import MixtralExperts
+    torch.manual_seed(2)
+    of = MixtralExperts(MixtralConfig(hidden_size=64, intermediate_size=128, num_local_experts=4)).to(torch.bfloat16)
+    for value in of.parameters():
+        value.data.normal_(0, 0.05)
+    model = nn.ModuleDict({"experts": of})
+    fp8.torch.quantize_for_inference(model, recipe, weights=weights, activations=activations)
+    x, chosen = torch.randn(7, 64, dtype=torch.bfloat16), torch.randint(0, 4, (7, 2))
+    shares = torch.rand(7, 2)
+    with torch.no_grad():
+        expected = model["experts"](x, chosen, shares)
+        said = fp8.torch.arrange(model)
+        check(f"experts in {weights}: {said}", set(said.values()) == {"arranged"})
+        check(f"experts in {weights}: results", torch.equal(model["experts"](x, chosen, shares), expected))
+    [(shapes, gate)] = model["experts"].programs
+    text = expert_programs.write(shapes, gate, "bf16", 64)
+    check(f"experts in {weights}: the program", text.count("fp8.arranged = 1") == 2)
+
+
+def check_programs():
+    """For a GPU they compile, with kernels for every product; for others, and beside other activations, they are refused."""
+    for scheme in (schemes.make_scheme("nvfp4", False, None, "bf16"), schemes.make_scheme("nvfp4", False),
+                   schemes.make_scheme("rowwise", False, "mxfp4")):
+        text = schemes.write_linear(schemes.replace(scheme, arranged=True), 128, 256, "bf16", "bf16")
+        check("the program says so", "fp8.arranged = 1" in text)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fp8.emit(text, "llvm", target="sm_90a")
+        check(f"a kernel for {scheme.describe()}", not any("no kernel" in str(one.message) for one in caught))
+        for target in ("cpu", "sm_100a"):
+            try:
+                fp8.emit(text, "llvm", target=target)
+                check(f"refused for {target}", False)
+            except fp8.CompileError as error:
+                check(f"refused for {target}, and says why", "arranged weights" in str(error))
+
+
+def check_reasons():
+    torch.manual_seed(3)
+    layer = nn.Linear(128, 32).to(torch.bfloat16)
+    for recipe, weights, reason in (("rowwise", None, "they have 8 bits"), ("mxfp8", None, "they have 8 bits")):
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), recipe, weights=weights)
+        check(f"{recipe}: the reason", fp8.torch.arrange(model) == {"0": reason})
+    model = fp8.torch.quantize_for_inference(nn.Sequential(layer), "nvfp4")
+    model[0].weight_scale.data.view(torch.uint8)[0, 0] = 0x85
+    check("negative factors", "signs" in fp8.torch.arrange(model)["0"])
+    check("the weights", arranged.find_reason(model[0]) and isinstance(model[0], quantized_linear.QuantizedLinear))
+
+
+if __name__ == "__main__":
+    check_order()
+    check_reasons()
+    check_model("nvfp4", None, "bf16", "K is no multiple of 64")
+    check_model("nvfp4", None, None, "K is no multiple of 64")
+    check_model("rowwise", "mxfp4", None, "N is no multiple of 4")
+    check_programs()
+    try:
+        import transformers  # noqa: F401
+    except ImportError:
+        transformers = None
+    if transformers:
+        check_experts("nvfp4", None, "bf16")
+        check_experts("rowwise", "mxfp4", None)
+    print("wrong" if FAILURES else "all right")
+    sys.exit(bool(FAILURES))
