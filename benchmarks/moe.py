@@ -1,11 +1,11 @@
-"""A mixture of experts on a GPU: the router and the experts of gpt-oss, and of a DeepSeek-like model, with weights in MXFP4
-and in FP8, beside transformers' experts in bf16 by PyTorch's grouped product.
+"""A mixture of experts on a GPU: the router and the experts of gpt-oss, and of a DeepSeek-like model, with weights in MXFP4,
+in NVFP4 beside activations in bf16, both also with arranged codes, and in FP8, beside transformers' experts in bf16 by PyTorch's grouped product.
 
 Checks each result against f32 with the weights that codes and scales are, in the norm. Times are those of CUDA graphs of a
 block, in rounds that alternate, after other memory was written, so that no weight is in the cache. Memory is that of the
 experts' parameters. Programs are compiled first, several at a time. Needs a GPU and transformers.
 
-usage: moe.py [--models NAME...] [--tokens N...] [--rounds 15] [--compiled] [--processes 12] [--out FILE]
+usage: moe.py [--models NAME...] [--tokens N...] [--rounds 15] [--variants NAME...] [--compiled] [--processes 12] [--out FILE]
 """
 
 import argparse
@@ -29,8 +29,10 @@ from timing import capture, describe, seconds, show_machine, write_record
 TOKENS = 1, 8, 64, 4096
 # Hidden size, that of an expert, how many experts there are, and of a token.
 MODELS = {"gpt-oss": (2880, 2880, 32, 4), "deepseek": (7168, 2048, 64, 8)}
-# Recipe and weights.
-OURS = {"mxfp4": ("rowwise", "mxfp4"), "fp8 rowwise": ("rowwise", None), "fp8 block": ("block", None)}
+# Recipe, weights, activations, and whether codes are arranged.
+OURS = {"mxfp4": ("rowwise", "mxfp4", None, False), "fp8 rowwise": ("rowwise", None, None, False),
+        "fp8 block": ("block", None, None, False), "nvfp4": ("nvfp4", None, "bf16", False),
+        "mxfp4 arranged": ("rowwise", "mxfp4", None, True), "nvfp4 arranged": ("nvfp4", None, "bf16", True)}
 FLUSH = 256 << 20
 DEVICE = "cuda"
 
@@ -68,9 +70,11 @@ def make_block(name):
 
 
 def quantize(block, variant):
-    recipe, weights = OURS[variant]
+    recipe, weights, activations, arranged = OURS[variant]
     holder = nn.ModuleDict({"experts": copy.deepcopy(block.experts)})
-    fp8.torch.quantize_for_inference(holder, recipe, weights=weights, filter="experts")
+    fp8.torch.quantize_for_inference(holder, recipe, weights=weights, activations=activations, filter="experts")
+    if arranged:
+        fp8.torch.arrange(holder)
     made = Block.__new__(Block)
     nn.Module.__init__(made)
     made.router, made.experts, made.each = block.router, holder["experts"], block.each
@@ -83,6 +87,12 @@ def get_values(projection, expert):
     if projection.scheme.packed:
         return packed.unlift(packed.lift(own["weight_packed"], own["weight_scale"]))
     scales, (rows, columns) = own["weight_scale"].float(), projection.scheme.weight_block
+    if projection.scheme.scale == "e4m3":
+        values = packed.unlift(packed.Lifted(own["weight_packed"], torch.full(
+            (-(-projection.in_features // packed.WORD), projection.out_features), 0x08080808, dtype=torch.int32,
+            device=scales.device), 1.0, None))  # Exponents of 0.
+        whole = own["weight_global_scale"]
+        return values * scales.repeat_interleave(columns, 1) / whole.repeat_interleave(len(values) // len(whole))[:, None]
     codes = own["weight"].float()
     scales = scales.repeat_interleave(rows, 0) if rows > 1 else scales
     scales = scales.repeat_interleave(columns, 1) if columns else scales
@@ -150,7 +160,7 @@ def get_error(value, expected):
 def run_model(name, args):
     block = make_block(name)
     blocks = {"bf16": block}
-    for variant in OURS:
+    for variant in args.variants:
         try:
             blocks[variant] = quantize(block, variant)
         except fp8.Error as error:
@@ -159,8 +169,8 @@ def run_model(name, args):
     with concurrent.futures.ProcessPoolExecutor(args.processes, multiprocessing.get_context("spawn")) as pool:
         list(pool.map(compile_one, jobs))
     if args.compiled:
-        blocks["bf16 compiled"] = torch.compile(block)
-        blocks["mxfp4 compiled"] = torch.compile(blocks["mxfp4"])
+        for variant in [variant for variant in ("bf16", "mxfp4") if variant in blocks]:
+            blocks[f"{variant} compiled"] = torch.compile(blocks[variant])
     base = count_bytes(block)
     memory = {variant: count_bytes(blocks[variant]) for variant in blocks if "compiled" not in variant}
     print(f"{name}: " + ", ".join(f"{variant} {size / 1e6:.0f} MB ({size / base:.4f})" for variant, size in memory.items()))
@@ -188,6 +198,7 @@ def main():
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--tokens", nargs="+", type=int, default=TOKENS)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--variants", nargs="+", choices=OURS, default=list(OURS))
     parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--out", type=Path)

@@ -1,0 +1,31 @@
+// RUN: fp8-opt %s --split-input-file --fp8-fold-lifts=chip=sm_90a --verify-diagnostics | FileCheck %s
+// RUN: not fp8-opt %s --split-input-file --fp8-fold-lifts -o /dev/null 2>&1 | FileCheck %s --check-prefix=CPU
+// Arranged codes are read by kernels, whatever that is expected to take, and by nobody else.
+
+// CPU: error: expected arranged weights to be the B of matmuls
+// CHECK-LABEL: func.func @many_rows
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+func.func @many_rows(%x: tensor<8192x256xbf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x16xf8E4M3FN>) -> tensor<8192x512xbf16> {
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %s = fp8.assemble %w, %f, %one : tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> -> tensor<512x256xbf16>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8192x256xbf16>, tensor<512x256xbf16> -> tensor<8192x512xbf16>
+  return %r : tensor<8192x512xbf16>
+}
+
+// -----
+
+// No kernel makes f16 of codes.
+func.func @as_f16(%x: tensor<8x256xf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x16xf8E4M3FN>) -> tensor<8x512xf16> {
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %s = fp8.assemble %w, %f, %one : tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  // expected-error@+1 {{expected arranged weights to be the B of matmuls that have a kernel for them on this target: give others plain ones}}
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> -> tensor<512x256xf16>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xf16>, tensor<512x256xf16> -> tensor<8x512xf16>
+  return %r : tensor<8x512xf16>
+}
+
+// -----
+
+// expected-error@+1 {{expected 'fp8.arranged' to be the version 1, but got 2 : i64}}
+func.func private @another_version(%w: tensor<512x256xf4E2M1FN> {fp8.arranged = 2})
