@@ -839,3 +839,92 @@ func.func @bool_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: ten
   %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
   return %r : tensor<4x32x64xbf16>
 }
+
+// -----
+
+// What is added is computed of numbers of queries and keys, and no window says it: as models have a bias of positions. It is a
+// tensor all the same.
+
+// CHECK-LABEL: @computed_mask
+// CHECK: %[[MASK:.*]] = linalg.generic
+// CHECK: fp8.attention {{.*}} mask({{.*}} : tensor<1x1x32x48xbf16>) scale = 1.250000e-01
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+#one = affine_map<(b, m, n) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+func.func @computed_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>, %seen: tensor<48xi1>) -> (tensor<4x32x64xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant -3.389530e+38 : bf16
+  %none = arith.constant 0.0 : bf16
+  %me = tensor.empty() : tensor<32x48xbf16>
+  %mask = linalg.generic {indexing_maps = [affine_map<(m, n) -> (n)>, #id], iterator_types = ["parallel", "parallel"]} ins(%seen : tensor<48xi1>) outs(%me : tensor<32x48xbf16>) {
+  ^bb0(%is_there: i1, %unused: bf16):
+    %m = linalg.index 0 : index
+    %n = linalg.index 1 : index
+    %is_before = arith.cmpi sle, %n, %m : index
+    %both = arith.andi %is_there, %is_before : i1
+    %chosen = arith.select %both, %none, %least : bf16
+    linalg.yield %chosen : bf16
+  } -> tensor<32x48xbf16>
+  %e = tensor.empty() : tensor<4x32x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %factors = arith.constant dense<0.125> : tensor<4x32x48xf32>
+  %s = arith.mulf %product, %factors : tensor<4x32x48xf32>
+  %masked = linalg.generic {indexing_maps = [#all, #one, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s, %mask : tensor<4x32x48xf32>, tensor<32x48xbf16>) outs(%e : tensor<4x32x48xf32>) {
+  ^bb0(%score: f32, %added: bf16, %unused: f32):
+    %wide = arith.extf %added : bf16 to f32
+    %sum = arith.addf %score, %wide : f32
+    linalg.yield %sum : f32
+  } -> tensor<4x32x48xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %shares = arith.truncf %p : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
+  %oe = tensor.empty() : tensor<4x32x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
+  return %r : tensor<4x32x64xbf16>
+}
+
+// -----
+
+// Keys are hidden where an added mask is no 0, as older models of transformers have it, and one comparison hides none.
+
+// CHECK-LABEL: @mask_of_a_mask
+// CHECK-NOT: mask(
+// CHECK: fp8.attention {{.*}} scale = 1.250000e-01 window = [*, 0]
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+func.func @mask_of_a_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>) -> (tensor<4x32x64xbf16>) {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF7FFFFF : f32
+  %c0 = arith.constant 0 : index
+  %e = tensor.empty() : tensor<4x32x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %factors = arith.constant dense<0.125> : tensor<4x32x48xf32>
+  %s = arith.mulf %product, %factors : tensor<4x32x48xf32>
+  %masked = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) {
+  ^bb0(%score: f32, %unused: f32):
+    %m = linalg.index 1 : index
+    %n = linalg.index 2 : index
+    %is_before = arith.cmpi sle, %n, %m : index
+    %is_any = arith.cmpi sge, %m, %c0 : index
+    %both = arith.andi %is_before, %is_any : i1
+    %added = arith.select %both, %zero, %least : f32
+    %is_hidden = arith.cmpf une, %added, %zero : f32
+    %chosen = arith.select %is_hidden, %least, %score : f32
+    linalg.yield %chosen : f32
+  } -> tensor<4x32x48xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %shares = arith.truncf %p : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
+  %oe = tensor.empty() : tensor<4x32x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
+  return %r : tensor<4x32x64xbf16>
+}

@@ -91,17 +91,48 @@ LogicalResult AttentionMatcher::matchCondition(Element *condition,
   return success();
 }
 
+/// The element of a tensor that has the numbers of a mask, or null.
+static Element *getStored(Element *mask) {
+  while (isOp<arith::ExtFOp>(mask))
+    mask = mask->operands[0];
+  Type type = mask->kind == Kind::Tensor ? mask->getType() : Type();
+  return isa_and_nonnull<FloatType>(type) && !isNarrow(type) && !type.isF64()
+             ? mask
+             : nullptr;
+}
+
+bool AttentionMatcher::matchHiding(Element *mask) {
+  if (!isOp<arith::SelectOp>(mask))
+    return false;
+  for (bool isVisible : {true, false}) {
+    Element *hidden = mask->operands[isVisible ? 2 : 1];
+    if (trace->getNumber(mask->operands[isVisible ? 1 : 2]) != 0.0 ||
+        !trace->getNumber(hidden))
+      continue;
+    auto before = std::tuple{pattern, hiddenScore, maskedQueries};
+    if (succeeded(matchCondition(mask->operands[0], isVisible, hidden)))
+      return true;
+    std::tie(pattern, hiddenScore, maskedQueries) = std::move(before);
+  }
+  return false;
+}
+
 LogicalResult AttentionMatcher::matchMask(Element *mask) {
+  // What a program computes of numbers of queries and keys, and no window
+  // says, is a tensor of it all the same.
+  Element *stored = getStored(mask);
   mask = trace->skipCasts(mask);
-  if (isOp<arith::SelectOp>(mask))
-    for (bool isVisible : {true, false})
-      if (trace->getNumber(mask->operands[isVisible ? 1 : 2]) == 0.0 &&
-          trace->getNumber(mask->operands[isVisible ? 2 : 1]))
-        return matchCondition(mask->operands[0], isVisible,
-                              mask->operands[isVisible ? 2 : 1]);
-  if (mask->kind != Kind::Tensor)
+  if (matchHiding(mask))
+    return success();
+  if (mask->kind != Kind::Tensor && !stored) {
+    if (!reason.empty())
+      return failure();
     return fail("expected a mask that is a tensor, but got one computed by {0}",
                 mask->op ? mask->op->getName().getStringRef() : "a constant");
+  }
+  if (mask->kind != Kind::Tensor)
+    mask = stored;
+  reason.clear();
   if (pattern.mask)
     return fail("expected one mask, but got several");
   if (pattern.cap)

@@ -52,6 +52,8 @@ private:
   /// A hyperbolic tangent: what it is multiplied by is a cap.
   LogicalResult matchCap();
   LogicalResult matchMask(Element *mask);
+  /// Whether an added mask is a condition that hides keys.
+  bool matchHiding(Element *mask);
   /// `chosen` where `condition` holds for what `isVisible` says, else hidden.
   LogicalResult matchCondition(Element *condition, bool isVisible,
                                Element *hidden);

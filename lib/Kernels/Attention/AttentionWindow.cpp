@@ -9,6 +9,8 @@
 #include "AttentionWindow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::fp8;
 
@@ -44,8 +46,47 @@ std::optional<WindowMatcher::Sum> WindowMatcher::getSum(Element *element,
              lhs->number + sign * rhs->number};
 }
 
+/// Whether the least, or most, that a number may be decides what `predicate`
+/// says of it and 0.
+static bool isAlways(arith::CmpIPredicate predicate,
+                     std::optional<int64_t> least,
+                     std::optional<int64_t> most) {
+  switch (predicate) {
+  case arith::CmpIPredicate::sge:
+    return least && *least >= 0;
+  case arith::CmpIPredicate::sgt:
+    return least && *least > 0;
+  case arith::CmpIPredicate::sle:
+    return most && *most <= 0;
+  case arith::CmpIPredicate::slt:
+    return most && *most < 0;
+  default:
+    return false;
+  }
+}
+
+bool WindowMatcher::isAlways(const Sum &sum,
+                             arith::CmpIPredicate predicate) const {
+  std::optional<int64_t> least = sum.number, most = sum.number;
+  auto add = [&](int64_t factor, ArrayRef<unsigned> index) {
+    if (factor == 0)
+      return;
+    int64_t extent = trace.getDigits().getExtent(index);
+    std::optional<int64_t> &far = factor > 0 ? most : least;
+    if (ShapedType::isDynamic(extent) || std::abs(factor) > 16)
+      far.reset();
+    else if (far)
+      *far += factor * (extent - 1);
+  };
+  add(sum.ofKey, keys);
+  if (queries)
+    add(sum.ofQuery, *queries);
+  return ::isAlways(predicate, least, most);
+}
+
 LogicalResult WindowMatcher::matchComparison(Element *comparison,
                                              bool isVisible) {
+  std::optional<Digits> before = queries;
   std::optional<Sum> lhs = getSum(comparison->operands[0]);
   std::optional<Sum> rhs = getSum(comparison->operands[1]);
   if (!lhs || !rhs)
@@ -55,6 +96,11 @@ LogicalResult WindowMatcher::matchComparison(Element *comparison,
   auto predicate = cast<arith::CmpIOp>(comparison->op).getPredicate();
   if (!isVisible)
     predicate = arith::invertPredicate(predicate);
+  // That a number is none below 0 is asked of masks that hide nothing.
+  if (isAlways(sum, predicate)) {
+    queries = std::move(before);
+    return success();
+  }
   // key - query + number, compared with 0.
   bool isTurned = sum.ofKey == -1 && sum.ofQuery == 1;
   if (isTurned)
@@ -84,6 +130,28 @@ LogicalResult WindowMatcher::matchComparison(Element *comparison,
   }
 }
 
+LogicalResult WindowMatcher::matchChosen(Element *comparison, bool isVisible) {
+  Element *choice = trace.skipCasts(comparison->operands[0]);
+  std::optional<double> number = trace.getNumber(comparison->operands[1]);
+  if (choice->kind != Element::Kind::Operation ||
+      !isa<arith::SelectOp>(choice->op) || !number)
+    return failure();
+  auto predicate = cast<arith::CmpFOp>(comparison->op).getPredicate();
+  bool isEqual = predicate == arith::CmpFPredicate::OEQ ||
+                 predicate == arith::CmpFPredicate::UEQ;
+  if (!isEqual && predicate != arith::CmpFPredicate::ONE &&
+      predicate != arith::CmpFPredicate::UNE)
+    return failure();
+  std::optional<double> chosen = trace.getNumber(choice->operands[1]);
+  std::optional<double> other = trace.getNumber(choice->operands[2]);
+  if (!chosen || !other || std::isnan(*chosen) || std::isnan(*other))
+    return failure();
+  bool isChosen = (*chosen == *number) == isEqual;
+  if (isChosen == ((*other == *number) == isEqual))
+    return success(isChosen == isVisible);
+  return match(choice->operands[0], isChosen == isVisible);
+}
+
 LogicalResult WindowMatcher::match(Element *condition, bool isVisible) {
   // Conditions may share parts, so that there are far more paths than parts.
   if (++steps > 64)
@@ -95,6 +163,8 @@ LogicalResult WindowMatcher::match(Element *condition, bool isVisible) {
     return failure();
   if (isa<arith::CmpIOp>(condition->op))
     return matchComparison(condition, isVisible);
+  if (isa<arith::CmpFOp>(condition->op))
+    return matchChosen(condition, isVisible);
   if (isa<arith::XOrIOp>(condition->op)) {
     for (unsigned i : {0, 1})
       if (std::optional<double> value = trace.getNumber(condition->operands[i]))

@@ -10,6 +10,7 @@
 #define FP8_LIB_KERNELS_ATTENTION_ATTENTIONWINDOW_H
 
 #include "ElementTrace.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace mlir::fp8 {
 
@@ -35,6 +36,11 @@ private:
   };
   std::optional<Sum> getSum(Element *element, unsigned depth = 0);
   LogicalResult matchComparison(Element *comparison, bool isVisible);
+  /// What is chosen by a condition and compared with a number, as an added mask
+  /// is that becomes one of i1.
+  LogicalResult matchChosen(Element *comparison, bool isVisible);
+  /// Whether a comparison with 0 holds for all keys and queries.
+  bool isAlways(const Sum &sum, arith::CmpIPredicate predicate) const;
 
   ElementTrace &trace;
   /// How often `match` was called.
