@@ -219,7 +219,7 @@ func.func @ordered(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tenso
 
 // No tensor has the numbers that are added.
 
-// REMARK: remark: attention stays two products and a softmax: expected a mask that is a tensor, but got one that is computed with the scores
+// REMARK: remark: attention stays two products and a softmax: expected a mask that is a tensor, but got one computed by arith.sitofp
 // CHECK-LABEL: @with_scores
 // CHECK-NOT: fp8.attention
 // CHECK: linalg.softmax

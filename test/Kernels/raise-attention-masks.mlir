@@ -51,7 +51,7 @@ func.func @always(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor
 // All keys are below their number, so what is left is causal.
 
 // CHECK-LABEL: @always_and_causal
-// CHECK: fp8.attention {{.*}} window = [-1, 0]
+// CHECK: fp8.attention {{.*}} window = [*, 0]
 #q = affine_map<(b, m, n, k) -> (b, m, k)>
 #k = affine_map<(b, m, n, k) -> (b, n, k)>
 #s = affine_map<(b, m, n, k) -> (b, m, n)>
@@ -96,7 +96,7 @@ func.func @always_and_causal(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>,
 // An added mask, compared with 0.
 
 // CHECK-LABEL: @chosen
-// CHECK: fp8.attention {{.*}} window = [-1, 0]
+// CHECK: fp8.attention {{.*}} window = [*, 0]
 #q = affine_map<(b, m, n, k) -> (b, m, k)>
 #k = affine_map<(b, m, n, k) -> (b, n, k)>
 #s = affine_map<(b, m, n, k) -> (b, m, n)>
@@ -142,7 +142,7 @@ func.func @chosen(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor
 // One that is not what hides.
 
 // CHECK-LABEL: @chosen_other
-// CHECK: fp8.attention {{.*}} window = [-1, 0]
+// CHECK: fp8.attention {{.*}} window = [*, 0]
 #q = affine_map<(b, m, n, k) -> (b, m, k)>
 #k = affine_map<(b, m, n, k) -> (b, n, k)>
 #s = affine_map<(b, m, n, k) -> (b, m, n)>

@@ -86,6 +86,11 @@ bool WindowMatcher::isAlways(const Sum &sum,
 
 LogicalResult WindowMatcher::matchComparison(Element *comparison,
                                              bool isVisible) {
+  // Numbers of few bits wrap.
+  if (auto type = dyn_cast<IntegerType>(
+          getElementTypeOrSelf(comparison->op->getOperand(0).getType()));
+      type && type.getWidth() < 32)
+    return failure();
   std::optional<Digits> before = queries;
   std::optional<Sum> lhs = getSum(comparison->operands[0]);
   std::optional<Sum> rhs = getSum(comparison->operands[1]);
@@ -131,8 +136,23 @@ LogicalResult WindowMatcher::matchComparison(Element *comparison,
 }
 
 LogicalResult WindowMatcher::matchChosen(Element *comparison, bool isVisible) {
-  Element *choice = trace.skipCasts(comparison->operands[0]);
-  std::optional<double> number = trace.getNumber(comparison->operands[1]);
+  // Not what is rounded: -1e30 is -inf in f16, and no number of a choice is.
+  auto getExact = [&](Element *element) {
+    element = trace.look(element);
+    while (element->kind == Element::Kind::Operation &&
+           isa<arith::ExtFOp>(element->op))
+      element = trace.look(element->operands[0]);
+    return element;
+  };
+  auto getNumber = [&](Element *element) -> std::optional<double> {
+    element = getExact(element);
+    std::optional<double> number;
+    if (element->kind == Element::Kind::Constant)
+      number = trace.getNumber(element);
+    return number && !std::isnan(*number) ? number : std::nullopt;
+  };
+  Element *choice = getExact(comparison->operands[0]);
+  std::optional<double> number = getNumber(comparison->operands[1]);
   if (choice->kind != Element::Kind::Operation ||
       !isa<arith::SelectOp>(choice->op) || !number)
     return failure();
@@ -142,9 +162,9 @@ LogicalResult WindowMatcher::matchChosen(Element *comparison, bool isVisible) {
   if (!isEqual && predicate != arith::CmpFPredicate::ONE &&
       predicate != arith::CmpFPredicate::UNE)
     return failure();
-  std::optional<double> chosen = trace.getNumber(choice->operands[1]);
-  std::optional<double> other = trace.getNumber(choice->operands[2]);
-  if (!chosen || !other || std::isnan(*chosen) || std::isnan(*other))
+  std::optional<double> chosen = getNumber(choice->operands[1]);
+  std::optional<double> other = getNumber(choice->operands[2]);
+  if (!chosen || !other)
     return failure();
   bool isChosen = (*chosen == *number) == isEqual;
   if (isChosen == ((*other == *number) == isEqual))
