@@ -9,6 +9,9 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_89 mma some
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=120 %python %s sm_120a some empty
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=80 %python %s sm_80 codes
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library %python %s sm_90a wild
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=89 %python %s sm_89 wild
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=80 %python %s sm_80 wild
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
 """Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, and others of the one
@@ -18,7 +21,9 @@ import sys
 
 import numpy as np
 
+import fp8
 from attention_gradients import Gradients
+from attention_programs import DTYPES
 
 RANDOM = 6
 CASES = {
@@ -101,9 +106,35 @@ CPU = [
 ]
 
 
+def check_wild(target, rng):
+    """A code that is NaN, or an infinity of E5M2, leaves no number in any gradient that it is a part of."""
+    for element, grad, code in (("e4m3", "bf16", 0x7F), ("e4m3", "f16", 0xFF), ("e5m2", "bf16", 0xFC), ("e5m2", "bf16", 0x7E)):
+        case = Gradients(element, 1, 70, 90, 1, 1, 64, window=(None, 0), grad=grad)
+        program = fp8.compile(case.program(), target=target, cache=False)
+        rows = np.zeros((1, 1, case.queries), np.float32)
+        # An infinite score may have a power of 0, which is one.
+        for name in "v" if code == 0xFC else "qkv":
+            (q, scale_q, k, scale_k, v, scale_v), _, _ = case.make(rng)
+            dy = rng.standard_normal(q.shape).astype(np.float32).astype(DTYPES[grad])
+            place = int(rng.integers(0, case.queries))
+            {"q": q, "k": k, "v": v}[name][0, place, 0, 3:7].view(np.uint8)[:] = code
+            found = [np.asarray(x).astype(np.float32)[0, :, 0] for x in program(dy, q, scale_q, k, scale_k, v, scale_v, rows, rows)]
+            dq, dk, dv = (~np.isfinite(x).all(1) for x in found)
+            number = np.arange(case.keys)
+            # Which rows of dQ, dK and dV; a query sees keys up to its own.
+            one = number == place
+            wanted = {"q": (one[:case.queries], number <= place, number <= place),
+                      "k": (number[:case.queries] >= place, one, one),
+                      "v": (number[:case.queries] >= place, one, False)}[name]
+            for result, got, expected in zip(("dq", "dk", "dv"), (dq, dk, dv), wanted):
+                assert (got >= expected).all(), (element, grad, hex(code), name, place, result, np.nonzero(expected & ~got))
+
+
 def main():
     target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any", "mma", "some", "codes")]
     rng = np.random.default_rng(2026)
+    if names == ["wild"]:
+        return check_wild(target, rng)
     cases = [Gradients.random(rng) for _ in range(RANDOM)] if names == ["random"] else [
         case for name in names for case in CASES[name]] + CPU * (target == "cpu")
     for case in cases:

@@ -58,28 +58,38 @@ std::array<Value, 2> fp8::expandCodes(KernelBuilder &b, Value word, Type type) {
 
 std::array<Value, 2> fp8::convertCodes(KernelBuilder &b, Value word, Type type,
                                        Type wide) {
+  if (wide.isF16())
+    return expandCodes(b, word, type);
   // The bits of a code at those of a number whose exponent has another bias,
   // which a product makes up for; subnormal ones are exact as well.
-  bool isE5M2 = isa<Float8E5M2Type>(type), isBF16 = wide.isBF16();
-  int64_t shift = (isBF16 ? 4 : 1) - (isE5M2 ? 1 : 0);
-  int64_t bias = (isBF16 ? 127 : 15) - (isE5M2 ? 15 : 7);
+  bool isE5M2 = isa<Float8E5M2Type>(type);
   auto pair = VectorType::get({2}, wide);
   Value factor = arith::ConstantOp::create(
       b, DenseElementsAttr::get(
-             pair, b.getFloatAttr(wide, std::ldexp(1.0, static_cast<int>(bias)))
+             pair, b.getFloatAttr(wide, std::ldexp(1.0, isE5M2 ? 112 : 120))
                        .getValue()));
+  // NaN, and infinities of E5M2, carry into the sign.
+  Value sums = b.add(b.bitAnd(word, 0x7f7f7f7f),
+                     isE5M2 ? int64_t(0x04040404) : int64_t(0x01010101));
   std::array<Value, 2> numbers;
   for (auto [converted, selector] :
        llvm::zip_equal(numbers, std::array{0x1404, 0x3424})) {
-    Value spread =
-        NVVM::PermuteOp::create(b, b.getI32Type(), word, b.i32(0),
-                                b.i32(selector), NVVM::PermuteMode::DEFAULT);
+    auto spread = [&](Value bytes) {
+      return NVVM::PermuteOp::create(b, b.getI32Type(), bytes, b.i32(0),
+                                     b.i32(selector),
+                                     NVVM::PermuteMode::DEFAULT)
+          .getResult();
+    };
+    Value code = spread(word);
+    Value carry = b.bitAnd(spread(sums), int64_t(0x80008000));
+    // Their exponents get all bits.
+    Value exponents = b.sub(carry, b.shiftRight(carry, 8));
     Value bits = arith::OrIOp::create(
-        b, b.shiftRight(b.bitAnd(spread, 0x7f007f00), shift),
-        b.bitAnd(spread, 0x80008000));
-    Value number = LLVM::BitcastOp::create(b, pair, bits);
-    if (bias != 0)
-      number = arith::MulFOp::create(b, number, factor);
+        b, b.shiftRight(b.bitAnd(code, int64_t(0x7f007f00)), isE5M2 ? 3 : 4),
+        b.bitAnd(code, int64_t(0x80008000)));
+    bits = arith::OrIOp::create(b, bits, exponents);
+    Value number = arith::MulFOp::create(
+        b, LLVM::BitcastOp::create(b, pair, bits), factor);
     converted = LLVM::BitcastOp::create(b, b.getI32Type(), number);
   }
   return numbers;
