@@ -10,6 +10,7 @@
 #define FP8_LIB_KERNELS_ATTENTION_ATTENTIONGENERATOR_H
 
 #include "../Matmul/MatmulGenerator.h"
+#include "AttentionKernel.h"
 
 namespace mlir::fp8 {
 
@@ -21,11 +22,13 @@ namespace mlir::fp8 {
 ///   with `get(spec, config, target, reason)`;
 /// - `getTiles`: configs, of which some may not fit; `getCost`;
 /// - `getLeast`: the one that needs the least, which says why none fits;
-/// - `build`: its kernel.
+/// - `Signature`, `describe`: what its kernels take, and their launch;
+/// - `build`: its kernel, in a function of these.
 template <typename Chip>
 class AttentionGenerator : public KernelGenerator {
   using Config = typename Chip::Config;
   using Spec = typename Chip::Spec;
+  using Memory = typename Chip::Memory;
 
 public:
   SmallVector<KernelConfigAttrInterface> getCandidates(const KernelSpec &spec,
@@ -80,8 +83,20 @@ public:
                                     std::string &reason) const override {
     if (failed(checkFit(spec, config, target, reason)))
       return failure();
-    return Chip::build(builder, loc, cast<Spec>(spec), cast<Config>(config),
-                       target, name, reason);
+    const auto &attention = cast<Spec>(spec);
+    auto own = cast<Config>(config);
+    Memory memory = *Memory::get(attention, own, target, reason);
+    OpBuilder::InsertionGuard guard(builder);
+    typename Chip::Signature made(builder.getContext(), attention);
+    KernelSignature::Launch launch;
+    Chip::describe(made, attention, own, memory, launch);
+    LLVM::LLVMFuncOp function = made.signature.create(
+        builder, loc, name, launch, KernelMath::Approximate);
+    builder.setInsertionPointToStart(function.addEntryBlock(builder));
+    AttentionKernel<Memory> kernel{function, KernelBuilder(loc, builder),
+                                   memory, made.signature.getParams(function)};
+    Chip::build(kernel, attention, own, target);
+    return function;
   }
 };
 

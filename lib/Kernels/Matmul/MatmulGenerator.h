@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_MATMUL_MATMULGENERATOR_H
 #define FP8_LIB_KERNELS_MATMUL_MATMULGENERATOR_H
 
+#include "MatmulFunction.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
 
@@ -62,7 +63,7 @@ using MatmulSelect = llvm::function_ref<FailureOr<KernelConfigAttrInterface>()>;
 /// - `kInstruction`, `promotes(spec)`, `getParts(config)`, those of K: how its
 ///   kernels accumulate. Beside these nothing of a config may change bits;
 /// - `getCandidates`, `getCost`, `select`, `describe`: its heuristics;
-/// - `build`: its kernel.
+/// - `getForm`, `build`: what its kernel's function is like, and its body.
 template <typename Chip>
 class MatmulGenerator : public MatmulGeneratorBase {
   using Config = typename Chip::Config;
@@ -135,8 +136,13 @@ public:
                                     std::string &reason) const override {
     if (failed(checkFit(spec, config, target, reason)))
       return failure();
-    return Chip::build(builder, loc, cast<MatmulSpec>(spec),
-                       cast<Config>(config), target, name, reason);
+    const auto &matmul = cast<MatmulSpec>(spec);
+    auto own = cast<Config>(config);
+    auto layout = *Chip::Layout::get(matmul, own, target, reason);
+    MatmulFunction kernel(builder, loc, matmul, Chip::getForm(own, layout),
+                          name);
+    Chip::build(kernel, matmul, own, layout, target);
+    return kernel.function;
   }
 };
 

@@ -15,7 +15,6 @@
 
 #include "../Attention/AttentionPowers.h"
 #include "../Attention/AttentionScores.h"
-#include "../Attention/AttentionSignature.h"
 #include "../Blocks/ExpandCodes.h"
 #include "../Blocks/Hazards.h"
 #include "AttentionGenerator.h"
@@ -223,12 +222,10 @@ void AttentionWorker::build() {
          });
 }
 
-static KernelSignature getSignature(MLIRContext *context,
-                                    const AttentionSpec &spec,
-                                    AttentionConfigAttr config,
-                                    const AttentionMemory &memory,
-                                    KernelSignature::Launch &launch) {
-  AttentionSignature made(context, spec);
+void mma::describeAttention(AttentionSignature &made, const AttentionSpec &spec,
+                            AttentionConfigAttr config,
+                            const AttentionMemory &memory,
+                            KernelSignature::Launch &launch) {
   for (StringRef name : {"q", "k", "v", "output"}) {
     made.signature.addPointer(name + ".ptr", name);
     for (int64_t dim : {0, 1, 2})
@@ -241,34 +238,19 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.sharedBytes = memory.sharedBytes;
   launch.resident = 1;
   launch.flops = made.getFlops();
-  return made.signature;
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-mma::buildAttention(OpBuilder &builder, Location loc, const AttentionSpec &spec,
-                    AttentionConfigAttr config, GPUTargetAttr target,
-                    StringRef name, std::string &reason) {
-  FailureOr<AttentionMemory> memory =
-      AttentionMemory::get(spec, config, target, reason);
-  if (failed(memory))
-    return failure();
-  OpBuilder::InsertionGuard guard(builder);
-  KernelSignature::Launch launch;
-  KernelSignature signature =
-      getSignature(builder.getContext(), spec, config, *memory, launch);
-  LLVM::LLVMFuncOp function =
-      signature.create(builder, loc, name, launch, KernelMath::Approximate);
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  llvm::StringMap<Value> params = signature.getParams(function);
+void mma::buildAttention(AttentionKernel<AttentionMemory> &made,
+                         const AttentionSpec &spec, AttentionConfigAttr config,
+                         GPUTargetAttr target) {
+  KernelBuilder &b = made.b;
   // Half of what an RTX 4090 has, and all of a smaller GPU's.
   constexpr int64_t bytesInL2 = int64_t(32) << 20;
   AttentionTiles tiles(
-      b, spec, {config.getTileQ(), config.getTileK(), bytesInL2}, params);
-  AttentionContext kernel{getBlock(b, spec, params, tiles, config.getTileK()),
-                          config, *memory,
-                          !hasCodes(target.getComputeCapability())};
+      b, spec, {config.getTileQ(), config.getTileK(), bytesInL2}, made.params);
+  AttentionContext kernel{
+      getBlock(b, spec, made.params, tiles, config.getTileK()), config,
+      made.memory, !hasCodes(target.getComputeCapability())};
   AttentionWorker(kernel).build();
   LLVM::ReturnOp::create(b, ValueRange());
-  return function;
 }

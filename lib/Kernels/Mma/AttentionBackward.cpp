@@ -20,7 +20,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Attention/AttentionBackwardSignature.h"
 #include "AttentionBackwardGenerator.h"
 #include "AttentionBackwardWorker.h"
 
@@ -42,16 +41,15 @@ getBlocks(const AttentionBackwardSignature &made, AttentionConfigAttr config,
   return blocks;
 }
 
-static KernelSignature getSignature(MLIRContext *context,
+void mma::describeAttentionBackward(AttentionBackwardSignature &made,
                                     const AttentionBackwardSpec &spec,
                                     AttentionConfigAttr config,
                                     const AttentionBackwardMemory &memory,
                                     KernelSignature::Launch &launch) {
-  AttentionBackwardSignature made(context, spec);
   for (StringRef name : {"grad", "q", "k", "v", "dq", "dk", "dv"})
     made.addTensor(name);
   made.addParams();
-  AffineExpr grid = getAffineConstantExpr(0, context);
+  AffineExpr grid = getAffineConstantExpr(0, config.getContext());
   for (auto [i, blocks] : llvm::enumerate(getBlocks(made, config, memory))) {
     made.signature.addValue("blocks" + Twine(i), blocks, 32);
     grid = grid + blocks;
@@ -60,7 +58,6 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.block = config.getThreads();
   launch.sharedBytes = memory.sharedBytes;
   launch.flops = made.getFlops();
-  return made.signature;
 }
 
 /// The parts one after the other, from `first` on; `block` (i32) is this
@@ -77,38 +74,23 @@ static void buildParts(const AttentionBackwardContext &kernel, Value block,
                [&] { buildParts(kernel, b.sub(block, blocks), first + 1); });
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-mma::buildAttentionBackward(OpBuilder &builder, Location loc,
-                            const AttentionBackwardSpec &spec,
-                            AttentionConfigAttr config, GPUTargetAttr target,
-                            StringRef name, std::string &reason) {
-  FailureOr<AttentionBackwardMemory> memory =
-      AttentionBackwardMemory::get(spec, config, target, reason);
-  if (failed(memory))
-    return failure();
-  OpBuilder::InsertionGuard guard(builder);
-  KernelSignature::Launch launch;
-  KernelSignature signature =
-      getSignature(builder.getContext(), spec, config, *memory, launch);
-  LLVM::LLVMFuncOp function =
-      signature.create(builder, loc, name, launch, KernelMath::Approximate);
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  llvm::StringMap<Value> params = signature.getParams(function);
+void mma::buildAttentionBackward(AttentionKernel<AttentionBackwardMemory> &made,
+                                 const AttentionBackwardSpec &spec,
+                                 AttentionConfigAttr config, GPUTargetAttr) {
+  KernelBuilder &b = made.b;
   Value shared = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+      b, LLVM::LLVMPointerType::get(b.getContext(), 3),
       KernelSignature::kSharedName);
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   AttentionBackwardContext kernel{b,
                                   spec,
                                   config,
-                                  *memory,
-                                  params,
+                                  made.memory,
+                                  made.params,
                                   shared,
                                   thread,
                                   b.uniform(b.shiftRight(thread, 5)),
                                   b.bitAnd(thread, 31)};
   buildParts(kernel, NVVM::BlockIdXOp::create(b, b.getI32Type()), 0);
   LLVM::ReturnOp::create(b, ValueRange());
-  return function;
 }

@@ -81,6 +81,8 @@ struct MmaGradients {
   using Spec = AttentionBackwardSpec;
   using Config = AttentionConfigAttr;
   using Memory = AttentionBackwardMemory;
+  using Signature = AttentionBackwardSignature;
+  static constexpr auto describe = describeAttentionBackward;
   static constexpr auto build = buildAttentionBackward;
 
   static SmallVector<Config> getTiles(const Spec &, MLIRContext *context) {

@@ -9,6 +9,8 @@
 #ifndef FP8_LIB_KERNELS_MMA_ATTENTIONBACKWARDGENERATOR_H
 #define FP8_LIB_KERNELS_MMA_ATTENTIONBACKWARDGENERATOR_H
 
+#include "../Attention/AttentionBackwardSignature.h"
+#include "../Attention/AttentionKernel.h"
 #include "AttentionBackwardMemory.h"
 #include "fp8/Kernels/Architecture.h"
 
@@ -18,11 +20,14 @@ namespace mlir::fp8::mma {
 std::unique_ptr<KernelGenerator> createAttentionBackwardGenerator();
 
 /// Builds the kernel; fails, with the reason, if it cannot.
-FailureOr<LLVM::LLVMFuncOp>
-buildAttentionBackward(OpBuilder &builder, Location loc,
-                       const AttentionBackwardSpec &spec,
-                       AttentionConfigAttr config, GPUTargetAttr target,
-                       StringRef name, std::string &reason);
+void describeAttentionBackward(AttentionBackwardSignature &made,
+                               const AttentionBackwardSpec &spec,
+                               AttentionConfigAttr config,
+                               const AttentionBackwardMemory &memory,
+                               KernelSignature::Launch &launch);
+void buildAttentionBackward(AttentionKernel<AttentionBackwardMemory> &made,
+                            const AttentionBackwardSpec &spec,
+                            AttentionConfigAttr config, GPUTargetAttr target);
 
 } // namespace mlir::fp8::mma
 

@@ -9,7 +9,10 @@
 #ifndef FP8_LIB_KERNELS_MMA_ATTENTIONGENERATOR_H
 #define FP8_LIB_KERNELS_MMA_ATTENTIONGENERATOR_H
 
+#include "../Attention/AttentionKernel.h"
+#include "../Attention/AttentionSignature.h"
 #include "../Attention/AttentionSpec.h"
+#include "AttentionMemory.h"
 #include "MmaDialect.h"
 #include "fp8/Kernels/Architecture.h"
 
@@ -19,11 +22,13 @@ namespace mlir::fp8::mma {
 std::unique_ptr<KernelGenerator> createAttentionGenerator();
 
 /// Builds the kernel; fails, with the reason, if it cannot.
-FailureOr<LLVM::LLVMFuncOp> buildAttention(OpBuilder &builder, Location loc,
-                                           const AttentionSpec &spec,
-                                           AttentionConfigAttr config,
-                                           GPUTargetAttr target, StringRef name,
-                                           std::string &reason);
+void describeAttention(AttentionSignature &made, const AttentionSpec &spec,
+                       AttentionConfigAttr config,
+                       const AttentionMemory &memory,
+                       KernelSignature::Launch &launch);
+void buildAttention(AttentionKernel<AttentionMemory> &made,
+                    const AttentionSpec &spec, AttentionConfigAttr config,
+                    GPUTargetAttr target);
 
 } // namespace mlir::fp8::mma
 

@@ -149,7 +149,8 @@ static void buildBody(const MatmulContext &kernel) {
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
-static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
+MatmulForm mma::getMatmulForm(GemmConfigAttr config,
+                              const MatmulLayout &layout) {
   bool swapped = config.getSwapAb();
   MatmulForm form{swapped ? layout.colsPart : layout.rows,
                   swapped ? layout.rows : layout.colsPart,
@@ -169,16 +170,9 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
   return form;
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-mma::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
-                 GemmConfigAttr config, GPUTargetAttr target, StringRef name,
-                 std::string &reason) {
-  FailureOr<MatmulLayout> layout =
-      MatmulLayout::get(spec, config, target, reason);
-  if (failed(layout))
-    return failure();
-  MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
-  buildBody(MatmulContext(kernel.b, spec, config, *layout, target,
+void mma::buildMatmul(MatmulFunction &kernel, const MatmulSpec &spec,
+                      GemmConfigAttr config, const MatmulLayout &layout,
+                      GPUTargetAttr target) {
+  buildBody(MatmulContext(kernel.b, spec, config, layout, target,
                           kernel.getParams(), kernel.shared));
-  return kernel.function;
 }

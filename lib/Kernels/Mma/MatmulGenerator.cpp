@@ -27,6 +27,7 @@ struct MmaMatmuls {
                                         : TensorCoreInstruction::MMA;
   static constexpr auto getCandidates = getMatmulCandidates;
   static constexpr auto getCost = getMatmulCost;
+  static constexpr auto getForm = getMatmulForm;
   static constexpr auto build = buildMatmul;
 
   static int64_t getParts(Config config) { return config.getSplitK(); }

@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_MMA_MATMULGENERATOR_H
 #define FP8_LIB_KERNELS_MMA_MATMULGENERATOR_H
 
+#include "../Matmul/MatmulFunction.h"
 #include "MatmulLayout.h"
 #include "fp8/Kernels/Architecture.h"
 
@@ -31,12 +32,11 @@ SmallVector<GemmConfigAttr> getMatmulCandidates(const MatmulSpec &spec,
 double getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                      GPUTargetAttr target);
 
-/// Builds the kernel; fails, with the reason, if it cannot.
-FailureOr<LLVM::LLVMFuncOp> buildMatmul(OpBuilder &builder, Location loc,
-                                        const MatmulSpec &spec,
-                                        GemmConfigAttr config,
-                                        GPUTargetAttr target, StringRef name,
-                                        std::string &reason);
+/// What a kernel's function is like, and its body.
+MatmulForm getMatmulForm(GemmConfigAttr config, const MatmulLayout &layout);
+void buildMatmul(MatmulFunction &kernel, const MatmulSpec &spec,
+                 GemmConfigAttr config, const MatmulLayout &layout,
+                 GPUTargetAttr target);
 
 } // namespace mlir::fp8::mma
 

@@ -18,7 +18,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Attention/AttentionLoads.h"
-#include "../Attention/AttentionSignature.h"
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
 #include "Tcgen05.h"
@@ -27,12 +26,11 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm100;
 
-static KernelSignature getSignature(MLIRContext *context,
-                                    const AttentionSpec &spec,
-                                    AttentionConfigAttr config,
-                                    const AttentionMemory &memory,
-                                    KernelSignature::Launch &launch) {
-  AttentionSignature made(context, spec);
+void sm100::describeAttention(AttentionSignature &made,
+                              const AttentionSpec &spec,
+                              AttentionConfigAttr config,
+                              const AttentionMemory &memory,
+                              KernelSignature::Launch &launch) {
   int64_t keysOfBox = getKeysOfBox(spec, config.getTileK());
   constexpr int64_t l2 = 256;
   made.addMap("k", memory.k, keysOfBox, l2);
@@ -47,7 +45,6 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.resident = 1;
   launch.overlap = true;
   launch.flops = made.getFlops();
-  return made.signature;
 }
 
 /// Makes the barriers and gets tensor memory, before all else.
@@ -140,43 +137,21 @@ static void buildBody(const AttentionContext &kernel) {
       });
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-sm100::buildAttention(OpBuilder &builder, Location loc,
-                      const AttentionSpec &spec, AttentionConfigAttr config,
-                      GPUTargetAttr target, StringRef name,
-                      std::string &reason) {
-  FailureOr<AttentionMemory> memory =
-      AttentionMemory::get(spec, config, target, reason);
-  if (failed(memory))
-    return failure();
-  OpBuilder::InsertionGuard guard(builder);
-  KernelSignature::Launch launch;
-  KernelSignature signature =
-      getSignature(builder.getContext(), spec, config, *memory, launch);
-  LLVM::LLVMFuncOp function =
-      signature.create(builder, loc, name, launch, KernelMath::Approximate);
-  // As for matmuls: without it ptxas ignores setmaxnreg.
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    builder.getI32IntegerAttr(1));
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  llvm::StringMap<Value> params = signature.getParams(function);
-  AttentionTiles tiles = getTiles(b, spec, config, params);
-  AttentionBlock block = getBlock(b, spec, params, tiles, config.getTileK());
-  int64_t barriers = memory->offsetBarriers;
-  auto getRing = [&](int64_t stages) {
-    Ring ring(b, block.shared, barriers, stages,
-              Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
-    barriers += 16 * stages;
-    return ring;
-  };
+void sm100::buildAttention(AttentionKernel<AttentionMemory> &made,
+                           const AttentionSpec &spec,
+                           AttentionConfigAttr config, GPUTargetAttr) {
+  KernelBuilder &b = made.b;
+  made.setResident(1);
+  AttentionTiles tiles = getTiles(b, spec, config, made.params);
+  AttentionBlock block =
+      getBlock(b, spec, made.params, tiles, config.getTileK());
   int64_t halves = config.getHalves(), stages = config.getStages();
-  Ring q = getRing(1), k = getRing(stages), v = getRing(stages);
-  Ring scores = getRing(halves), sums = getRing(halves);
-  AttentionContext kernel{block, config, *memory, q,      k,
-                          v,     scores, sums,    Value()};
+  RingRow rings(b, block.shared, made.memory.offsetBarriers);
+  Ring q = rings.get(1), k = rings.get(stages), v = rings.get(stages);
+  Ring scores = rings.get(halves), sums = rings.get(halves);
+  AttentionContext kernel{block, config, made.memory, q,      k,
+                          v,     scores, sums,        Value()};
   beginBlock(kernel);
   buildBody(kernel);
   endBlock(kernel);
-  return function;
 }

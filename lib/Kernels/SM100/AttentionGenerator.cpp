@@ -20,6 +20,8 @@ struct BlackwellAttention {
   using Spec = AttentionSpec;
   using Config = AttentionConfigAttr;
   using Memory = AttentionMemory;
+  using Signature = AttentionSignature;
+  static constexpr auto describe = describeAttention;
   static constexpr auto build = buildAttention;
 
   static SmallVector<Config> getTiles(const AttentionSpec &spec,

@@ -9,17 +9,21 @@
 #ifndef FP8_LIB_KERNELS_SM100_ATTENTIONGENERATOR_H
 #define FP8_LIB_KERNELS_SM100_ATTENTIONGENERATOR_H
 
+#include "../Attention/AttentionKernel.h"
+#include "../Attention/AttentionSignature.h"
 #include "AttentionMemory.h"
 #include "fp8/Kernels/Architecture.h"
 
 namespace mlir::fp8::sm100 {
 
 /// Builds the kernel of `config`; fails, with the reason, if it does not fit.
-FailureOr<LLVM::LLVMFuncOp> buildAttention(OpBuilder &builder, Location loc,
-                                           const AttentionSpec &spec,
-                                           AttentionConfigAttr config,
-                                           GPUTargetAttr target, StringRef name,
-                                           std::string &reason);
+void describeAttention(AttentionSignature &made, const AttentionSpec &spec,
+                       AttentionConfigAttr config,
+                       const AttentionMemory &memory,
+                       KernelSignature::Launch &launch);
+void buildAttention(AttentionKernel<AttentionMemory> &made,
+                    const AttentionSpec &spec, AttentionConfigAttr config,
+                    GPUTargetAttr target);
 
 std::unique_ptr<KernelGenerator> createAttentionGenerator();
 

@@ -217,7 +217,8 @@ static void buildBody(MatmulContext kernel, GPUTargetAttr target) {
   endBlock(kernel);
 }
 
-static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
+MatmulForm sm100::getMatmulForm(GemmConfigAttr config,
+                                const MatmulLayout &layout) {
   bool swapped = config.getSwapAb();
   return MatmulForm{swapped ? layout.colsPart : layout.rows,
                     swapped ? layout.rows : layout.colsPart,
@@ -232,17 +233,10 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
                     layout.sharedBytes};
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-sm100::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
-                   GemmConfigAttr config, GPUTargetAttr target, StringRef name,
-                   std::string &reason) {
-  FailureOr<MatmulLayout> layout =
-      MatmulLayout::get(spec, config, target, reason);
-  if (failed(layout))
-    return failure();
-  MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
-  buildBody(MatmulContext(kernel.b, spec, config, *layout, kernel.getParams(),
+void sm100::buildMatmul(MatmulFunction &kernel, const MatmulSpec &spec,
+                        GemmConfigAttr config, const MatmulLayout &layout,
+                        GPUTargetAttr target) {
+  buildBody(MatmulContext(kernel.b, spec, config, layout, kernel.getParams(),
                           kernel.shared),
             target);
-  return kernel.function;
 }

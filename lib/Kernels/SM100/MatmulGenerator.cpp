@@ -29,6 +29,7 @@ struct BlackwellMatmuls {
   static constexpr auto promotes = promotesSums;
   static int64_t getParts(Config config) { return config.getSplitK(); }
   static constexpr auto describe = describePromotion;
+  static constexpr auto getForm = getMatmulForm;
   static constexpr auto build = buildMatmul;
 
   /// The cheapest of all, unless none can multiply the operands.

@@ -21,7 +21,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Attention/AttentionLoads.h"
-#include "../Attention/AttentionSignature.h"
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
 #include "AttentionParts.h"
@@ -58,12 +57,11 @@ static void addRows(KernelSignature &signature, const AttentionSpec &spec,
              /*zero=*/true);
 }
 
-static KernelSignature getSignature(MLIRContext *context,
-                                    const AttentionSpec &spec,
-                                    AttentionConfigAttr config,
-                                    const AttentionMemory &memory,
-                                    KernelSignature::Launch &launch) {
-  AttentionSignature made(context, spec);
+void sm90::describeAttention(AttentionSignature &made,
+                             const AttentionSpec &spec,
+                             AttentionConfigAttr config,
+                             const AttentionMemory &memory,
+                             KernelSignature::Launch &launch) {
   int64_t keysOfBox = getKeysOfBox(spec, config.getTileK());
   // What L2 fetches beside a line is of the next head. Blocks that share keys
   // find it there; those that decode read each line once, and bf16 gains 7 % of
@@ -95,7 +93,6 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.resident = memory.resident;
   launch.overlap = true;
   launch.flops = made.getFlops();
-  return made.signature;
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,48 +150,28 @@ static void buildBody(AttentionContext &kernel) {
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-sm90::buildAttention(OpBuilder &builder, Location loc,
-                     const AttentionSpec &spec, AttentionConfigAttr config,
-                     GPUTargetAttr target, StringRef name,
-                     std::string &reason) {
-  FailureOr<AttentionMemory> memory =
-      AttentionMemory::get(spec, config, target, reason);
-  if (failed(memory))
-    return failure();
-  OpBuilder::InsertionGuard guard(builder);
-  KernelSignature::Launch launch;
-  KernelSignature signature =
-      getSignature(builder.getContext(), spec, config, *memory, launch);
-  LLVM::LLVMFuncOp function =
-      signature.create(builder, loc, name, launch, KernelMath::Approximate);
-  // As for matmuls: without it ptxas ignores setmaxnreg.
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    builder.getI32IntegerAttr(memory->resident));
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  llvm::StringMap<Value> params = signature.getParams(function);
+void sm90::buildAttention(AttentionKernel<AttentionMemory> &made,
+                          const AttentionSpec &spec, AttentionConfigAttr config,
+                          GPUTargetAttr) {
+  KernelBuilder &b = made.b;
+  made.setResident(made.memory.resident);
   // Half of what a Hopper has.
   constexpr int64_t bytesInL2 = int64_t(24) << 20;
   AttentionTiles tiles(b, spec,
                        {config.getQueriesOfTile(), config.getTileK(), bytesInL2,
                         config.getTileHeads(), config.getSplitTiles()},
-                       params);
-  AttentionBlock block = getBlock(b, spec, params, tiles, config.getTileK());
-  int64_t barriers = memory->offsetBarriers, stages = config.getStages();
-  auto getRing = [&](int64_t stages) {
-    Ring ring(b, block.shared, barriers, stages,
-              Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
-    barriers += 16 * stages;
-    return ring;
-  };
-  Ring q = getRing(1), k = getRing(stages), v = getRing(stages);
-  Ring transposedV = getRing(stages);
+                       made.params);
+  AttentionBlock block =
+      getBlock(b, spec, made.params, tiles, config.getTileK());
+  int64_t stages = config.getStages();
+  RingRow rings(b, block.shared, made.memory.offsetBarriers);
+  Ring q = rings.get(1), k = rings.get(stages), v = rings.get(stages);
+  Ring transposedV = rings.get(stages);
   Value totals;
   if (spec.invariant && !config.isForFewQueries())
     totals = AttentionTotals::allocate(b, spec.headDimOfV / 2);
-  AttentionContext kernel{block, config, *memory, q, k, v, transposedV, totals};
+  AttentionContext kernel{block, config, made.memory, q,
+                          k,     v,      transposedV, totals};
   buildBarriers(kernel);
   buildBody(kernel);
-  return function;
 }

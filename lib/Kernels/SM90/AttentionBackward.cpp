@@ -29,7 +29,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Attention/AttentionBackwardSignature.h"
 #include "AttentionBackwardContext.h"
 #include "AttentionBackwardGenerator.h"
 
@@ -37,12 +36,11 @@ using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
-static KernelSignature getSignature(MLIRContext *context,
-                                    const AttentionBackwardSpec &spec,
-                                    AttentionConfigAttr config,
-                                    const AttentionBackwardMemory &memory,
-                                    KernelSignature::Launch &launch) {
-  AttentionBackwardSignature made(context, spec);
+void sm90::describeAttentionBackward(AttentionBackwardSignature &made,
+                                     const AttentionBackwardSpec &spec,
+                                     AttentionConfigAttr config,
+                                     const AttentionBackwardMemory &memory,
+                                     KernelSignature::Launch &launch) {
   KernelSignature &signature = made.signature;
   AffineExpr batch = made.batch, queries = made.queries, keys = made.keys;
   int64_t sequence = spec.getSequenceDim();
@@ -69,8 +67,9 @@ static KernelSignature getSignature(MLIRContext *context,
                        signature.addWorkspace(tiles * 4, /*zero=*/true));
   if (spec.isDeterministic)
     signature.addScratch(
-        "tickets.ptr", signature.addWorkspace(getAffineConstantExpr(4, context),
-                                              /*zero=*/true));
+        "tickets.ptr",
+        signature.addWorkspace(getAffineConstantExpr(4, config.getContext()),
+                               /*zero=*/true));
   // One more without keys: it writes zeros to dQ.
   AffineExpr noKeys = 1 - keys.ceilDiv(int64_t(1) << 31);
   launch.grid = {batch * spec.headsOfK * (keys.ceilDiv(tileK) + noKeys)};
@@ -78,7 +77,6 @@ static KernelSignature getSignature(MLIRContext *context,
   launch.sharedBytes = memory.sharedBytes;
   launch.overlap = true;
   launch.flops = made.getFlops();
-  return signature;
 }
 
 /// Sums that have an order are waited for: a block adds its part of a tile of
@@ -162,45 +160,26 @@ static void buildBody(AttentionBackwardContext &kernel) {
   LLVM::ReturnOp::create(b, ValueRange());
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-sm90::buildAttentionBackward(OpBuilder &builder, Location loc,
-                             const AttentionBackwardSpec &spec,
-                             AttentionConfigAttr config, GPUTargetAttr target,
-                             StringRef name, std::string &reason) {
-  FailureOr<AttentionBackwardMemory> memory =
-      AttentionBackwardMemory::get(spec, config, target, reason);
-  if (failed(memory))
-    return failure();
-  OpBuilder::InsertionGuard guard(builder);
-  KernelSignature::Launch launch;
-  KernelSignature signature =
-      getSignature(builder.getContext(), spec, config, *memory, launch);
-  LLVM::LLVMFuncOp function =
-      signature.create(builder, loc, name, launch, KernelMath::Approximate);
-  // As for matmuls: without it ptxas ignores setmaxnreg.
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    builder.getI32IntegerAttr(1));
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelBuilder b(loc, builder);
-  llvm::StringMap<Value> params = signature.getParams(function);
+void sm90::buildAttentionBackward(
+    AttentionKernel<AttentionBackwardMemory> &made,
+    const AttentionBackwardSpec &spec, AttentionConfigAttr config,
+    GPUTargetAttr) {
+  KernelBuilder &b = made.b;
+  made.setResident(1);
   Value shared = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(builder.getContext(), 3),
+      b, LLVM::LLVMPointerType::get(b.getContext(), 3),
       KernelSignature::kSharedName);
-  int64_t barriers = memory->offsetBarriers, stages = config.getStages();
-  auto getRing = [&](int64_t stages) {
-    Ring ring(b, shared, barriers, stages,
-              Ring::Cluster{/*rows=*/1, /*cols=*/1, Value(), Value()});
-    barriers += 16 * stages;
-    return ring;
-  };
-  Ring keys = getRing(2), codesOfKeys = getRing(2), queries = getRing(stages);
-  Ring codesOfQueries = getRing(stages), grads = getRing(stages);
-  Ring scores = getRing(AttentionBackwardMemory::kScoreStages);
-  Ring added = getRing(AttentionBackwardMemory::kAddStages);
+  int64_t stages = config.getStages();
+  RingRow rings(b, shared, made.memory.offsetBarriers);
+  Ring keys = rings.get(2), codesOfKeys = rings.get(2);
+  Ring queries = rings.get(stages), codesOfQueries = rings.get(stages);
+  Ring grads = rings.get(stages);
+  Ring scores = rings.get(AttentionBackwardMemory::kScoreStages);
+  Ring added = rings.get(AttentionBackwardMemory::kAddStages);
   AttentionBackwardTiles tiles(
       b, spec,
       {config.getTileQ(), config.getTileK(), AttentionBackwardMemory::kWarps},
-      params);
+      made.params);
   if (!spec.isDeterministic)
     tiles.begin(NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
@@ -208,8 +187,8 @@ sm90::buildAttentionBackward(OpBuilder &builder, Location loc,
       b,
       spec,
       config,
-      *memory,
-      params,
+      made.memory,
+      made.params,
       tiles,
       keys,
       codesOfKeys,
@@ -225,5 +204,4 @@ sm90::buildAttentionBackward(OpBuilder &builder, Location loc,
       b.bitAnd(thread, 31)};
   buildBarriers(kernel);
   buildBody(kernel);
-  return function;
 }

@@ -19,6 +19,8 @@ struct HopperGradients {
   using Spec = AttentionBackwardSpec;
   using Config = AttentionConfigAttr;
   using Memory = AttentionBackwardMemory;
+  using Signature = AttentionBackwardSignature;
+  static constexpr auto describe = describeAttentionBackward;
   static constexpr auto build = buildAttentionBackward;
 
   static Config make(MLIRContext *context, int64_t tileQ, int64_t stages) {

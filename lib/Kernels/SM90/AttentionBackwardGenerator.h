@@ -9,17 +9,22 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDGENERATOR_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDGENERATOR_H
 
+#include "../Attention/AttentionBackwardSignature.h"
+#include "../Attention/AttentionKernel.h"
 #include "AttentionBackwardMemory.h"
 #include "fp8/Kernels/Architecture.h"
 
 namespace mlir::fp8::sm90 {
 
 /// Builds the kernel of `config`; fails, with the reason, if it does not fit.
-FailureOr<LLVM::LLVMFuncOp>
-buildAttentionBackward(OpBuilder &builder, Location loc,
-                       const AttentionBackwardSpec &spec,
-                       AttentionConfigAttr config, GPUTargetAttr target,
-                       StringRef name, std::string &reason);
+void describeAttentionBackward(AttentionBackwardSignature &made,
+                               const AttentionBackwardSpec &spec,
+                               AttentionConfigAttr config,
+                               const AttentionBackwardMemory &memory,
+                               KernelSignature::Launch &launch);
+void buildAttentionBackward(AttentionKernel<AttentionBackwardMemory> &made,
+                            const AttentionBackwardSpec &spec,
+                            AttentionConfigAttr config, GPUTargetAttr target);
 
 std::unique_ptr<KernelGenerator> createAttentionBackwardGenerator();
 

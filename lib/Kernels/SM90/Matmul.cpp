@@ -145,7 +145,8 @@ static int64_t getBulkFactors(const MatmulLayout &layout, bool ofRows) {
   return inBulk ? factors / getFactorBoxes(factors) : 0;
 }
 
-static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
+MatmulForm sm90::getMatmulForm(GemmConfigAttr config,
+                               const MatmulLayout &layout) {
   bool swapped = config.getSwapAb();
   const OperandTile &ofB = layout.lift ? layout.lift->packed
                            : swapped   ? layout.rows
@@ -170,17 +171,10 @@ static MatmulForm getForm(GemmConfigAttr config, const MatmulLayout &layout) {
           : 0};
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-sm90::buildMatmul(OpBuilder &builder, Location loc, const MatmulSpec &spec,
-                  GemmConfigAttr config, GPUTargetAttr target, StringRef name,
-                  std::string &reason) {
-  FailureOr<MatmulLayout> layout =
-      MatmulLayout::get(spec, config, target, reason);
-  if (failed(layout))
-    return failure();
-  MatmulFunction kernel(builder, loc, spec, getForm(config, *layout), name);
-  buildBody(MatmulContext(kernel.b, spec, config, *layout, kernel.getParams(),
+void sm90::buildMatmul(MatmulFunction &kernel, const MatmulSpec &spec,
+                       GemmConfigAttr config, const MatmulLayout &layout,
+                       GPUTargetAttr target) {
+  buildBody(MatmulContext(kernel.b, spec, config, layout, kernel.getParams(),
                           kernel.shared),
             target);
-  return kernel.function;
 }

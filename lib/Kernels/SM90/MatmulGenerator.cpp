@@ -24,6 +24,7 @@ struct HopperMatmuls {
       TensorCoreInstruction::WGMMA;
   static constexpr auto getCandidates = getMatmulCandidates;
   static constexpr auto getCost = getMatmulCost;
+  static constexpr auto getForm = getMatmulForm;
   static constexpr auto build = buildMatmul;
 
   static bool promotes(const MatmulSpec &spec) {
