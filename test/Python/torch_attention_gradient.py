@@ -268,7 +268,12 @@ class Chosen(unittest.TestCase):
                 (4, queries, columns), (heads_of_k, keys, columns), (heads_of_k, keys, dim_of_v)))
             kernel, reason = attention_backward.choose(q, k, v, mask, rule, ranges)
             self.assertTrue(reason)
+            self.assertEqual("takes a mask" in reason, mask)
             return kernel, asked
+
+    def test_masks_are_named(self):
+        for target in ("sm_80", "sm_89", "sm_90a", "sm_120a"):
+            self.assertEqual(self.choose(window=(None, 0), target=target, mask=True), ("formula", []))
 
     def test_cudnn(self):
         for window, is_causal in (((None, None), False), ((None, 0), True), ((63, 0), True), ((None, 63), False)):
@@ -419,7 +424,7 @@ class Ours(unittest.TestCase):
         attention_backward.taken.clear()
         y = attend(*make_operands(1, 5, 5, 2, 1, 16))
         y.sum().backward()
-        self.assertEqual(attention_backward.explain(), "formula: a CPU, f32 or a mask (1 times)")
+        self.assertEqual(attention_backward.explain(), "formula: a CPU, or f32 (1 times)")
 
 
 class Dequantize(unittest.TestCase):

@@ -86,8 +86,10 @@ def choose(query, key, value, hides, rule, has_ranges=False):
     """"fp8", "cudnn", "flash" or "formula", and why, by tensors of batches x heads x positions x columns; `hides` if more is
     hidden, or added, than the rule and ranges of keys say. Ours has the same bits in every run and FlashAttention's a deterministic mode, which
     PyTorch sees to; cuDNN's has none."""
-    if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16) or hides:
-        return "formula", "a CPU, f32 or a mask"
+    if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16):
+        return "formula", "a CPU, or f32"
+    if hides:
+        return "formula", "no kernel of ours takes a mask in the gradient: scores are in memory, in f32"
     if 0 in query.shape or 0 in key.shape or 0 in value.shape:
         return "formula", "nothing to attend to"
     queries, keys = query.shape[2], key.shape[2]
