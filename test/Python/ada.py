@@ -57,6 +57,18 @@ class Target(unittest.TestCase):
         self.assertIn("portable: kernels of sm_80", support.describe((8, 6)))
         self.assertIn("nothing: kernels take compute capability 8.0 or later", support.describe((7, 5)))
 
+    def test_before_ampere(self):
+        """There the CPU works; what is compiled for a later GPU says what this one is."""
+        with mock.patch.object(compiler._core, "get_devices", lambda: [("Tesla T4", (7, 5))]):
+            found = fp8.check_support()
+            self.assertEqual((found.target, fp8.compile(SOURCE, cache=False).target), ("cpu", "cpu"))
+            self.assertIn("Tesla T4 (compute capability 7.5), nothing: kernels take compute capability 8.0 or later; "
+                          'target="cpu" works', str(found))
+        if ARCH == 80:
+            program = fp8.compile(SOURCE, "rowwise", target="portable", cache=False)
+            with self.assertRaisesRegex(fp8.UnsupportedError, "expected code for device 0 .*sm_80.* but got PTX .* for sm_89"):
+                program(np.ones((32, 256), np.float32), np.ones((256, 64), np.float32))
+
     def test_speeds(self):
         speeds = support.get_speeds(divmod(ARCH, 10))
         for name, recipes in speeds.items():
