@@ -180,6 +180,7 @@ static void buildFusionPipeline(OpPassManager &pm,
     // Before anybody makes the copies.
     FoldTransposesPassOptions foldOptions;
     foldOptions.chip = chip.str();
+    foldOptions.codes = options.transposedCodes;
     pm.addPass(createFoldTransposesPass(foldOptions));
     NarrowScalesPassOptions fitOptions;
     fitOptions.chip = chip.str();
@@ -257,6 +258,10 @@ static LogicalResult checkOptions(const PipelineOptions &options, bool isGPU,
     return emitError()
            << "expected accumulate to be f32 or tensor-core, but got '"
            << options.accumulate << "'";
+  if (!llvm::is_contained({"copy", "kernel", "cost"}, options.transposedCodes))
+    return emitError() << "expected transposed-codes to be copy, kernel or "
+                          "cost, but got '"
+                       << options.transposedCodes << "'";
   if (!options.accumulationOf.empty() &&
       !lookupArchitecture(options.accumulationOf))
     return emitError() << "expected accumulation-of to be one of "

@@ -222,8 +222,11 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
     A scaled `fp8.matmul`, or `fp8.grouped_matmul`, of an operand that
     `fp8.transpose` gives the other order reads what is transposed, with
     `transpose_a` or `transpose_b`, if the target has a kernel for it: those for
-    Blackwell read FP8 in either order, those for Hopper with K innermost alone.
-    No copy of the codes is made then.
+    Blackwell read FP8 in either order. No copy of the codes is made then.
+    Tensor cores of Hopper read 8 bits with K innermost alone, and its kernels
+    transpose an operand in registers. `codes` says when they do: never
+    (`copy`), wherever there is such a kernel (`kernel`), or where it is
+    expected to take less time than with the copy (`cost`), which a remark says.
 
     ```mlir
     %t = fp8.transpose %w permutation = [1, 0] : ...
@@ -238,7 +241,10 @@ def FoldTransposesPass : Pass<"fp8-fold-transposes", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"\"",
-           "A chip that kernels are generated for, e.g. sm_100a">
+           "A chip that kernels are generated for, e.g. sm_100a">,
+    Option<"codes", "codes", "std::string", "\"copy\"",
+           "How tensor cores get codes that they do not transpose: copy, "
+           "kernel or cost">
   ];
   let dependentDialects = ["::mlir::fp8::FP8Dialect",
                            "::mlir::fp8::FP8GPUDialect"];

@@ -83,6 +83,12 @@ def KeepPeak
                      "Make copies of FP8 codes late on a GPU where its peak of "
                      "memory would be above that in high precision (the "
                      "default)">;
+def TransposedCodes
+    : PipelineOption<"transposed-codes", "transposedCodes", "WAY",
+                     "What becomes of FP8 operands that Hopper's tensor cores "
+                     "want in the other order: copy (the default), kernel, "
+                     "which transposes one of them, or cost, what is expected "
+                     "to take less">;
 def Accumulation
     : PipelineOption<"accumulate", "accumulate", "SUMS",
                      "How a CPU adds up products: f32 (the default), or "

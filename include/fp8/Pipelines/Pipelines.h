@@ -75,6 +75,10 @@ struct PipelineOptions {
   /// Copies of codes that would raise the peak above that of the program in
   /// high precision are made when they are needed. For GPUs.
   bool keepPeak = true;
+  /// What becomes of FP8 operands that a GPU's tensor cores want in the other
+  /// order: "copy", "kernel", which transposes one, or "cost", what is expected
+  /// to take less.
+  std::string transposedCodes = "copy";
   /// Products with a softmax between them become attention where the GPU has a
   /// kernel for it. Invariant programs keep them.
   bool raiseAttention = true;

@@ -35,6 +35,8 @@ struct FragmentLayout {
   /// Whether a warp holds 16 rows as 8x8 matrices, those of rows 0-7 and 8-15
   /// after each other, that stmatrix takes as they are.
   bool isMatrices = false;
+  /// From the first row of some lanes to that of the next ones.
+  int64_t rowStep = 1;
 
   /// Sums of 64 rows and so many columns, a multiple of 8, that a warpgroup
   /// has: lane l of warp w holds in register i the element of row 16 w + l / 4
@@ -50,11 +52,22 @@ struct FragmentLayout {
     return layout;
   }
 
+  /// The same where a lane's rows are neighbours: those of a product whose rows
+  /// its operand has so.
+  static FragmentLayout ofNeighbours(int64_t cols) {
+    FragmentLayout layout = ofMatrices(cols);
+    layout.rows = {0, 1};
+    layout.rowStep = 2;
+    layout.isMatrices = false;
+    return layout;
+  }
+
   /// Where the first element of a thread is, by its number in the warpgroup.
   Value getFirstRow(KernelBuilder &b, Value thread) const {
     Value lane = b.bitAnd(thread, 31);
+    Value row = b.shiftRight(lane, llvm::Log2_64(lanesPerRow));
     return b.add(b.mul(b.shiftRight(thread, 5), warpRows),
-                 b.shiftRight(lane, llvm::Log2_64(lanesPerRow)));
+                 rowStep == 1 ? row : b.mul(row, rowStep));
   }
   Value getFirstCol(KernelBuilder &b, Value thread) const {
     return b.mul(b.bitAnd(b.bitAnd(thread, 31), lanesPerRow - 1), 2);

@@ -147,6 +147,8 @@ void BulkTileStore::writeMatrices(Value buffer, Value thread,
 void BulkTileStore::writeTransposed(Value buffer, Value thread,
                                     ArrayRef<Value> packed) {
   Value warp = b.shiftRight(thread, 5), lane = b.bitAnd(thread, 31);
+  if (!layout.isMatrices)
+    return writeNeighbours(buffer, warp, lane, packed);
   // Four 8x8 matrices at once, of 16 rows, which lie beside each other here,
   // and two groups of columns, which lie below each other. Lane l gives the
   // address of column l % 8 of group l / 16, of rows from 8 (l / 8 % 2) on.
@@ -160,6 +162,29 @@ void BulkTileStore::writeTransposed(Value buffer, Value thread,
         NVVM::MMALayout::col,
         NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
         NVVM::LdStMatrixEltType::B16);
+  }
+}
+
+void BulkTileStore::writeNeighbours(Value buffer, Value warp, Value lane,
+                                    ArrayRef<Value> packed) {
+  auto permute = [&](Value low, Value high, int64_t selector) -> Value {
+    return NVVM::PermuteOp::create(b, b.getI32Type(), low, high,
+                                   b.i32(selector), NVVM::PermuteMode::DEFAULT);
+  };
+  // A lane's two rows are a word of each column. Lanes of four words write to
+  // 16 bytes, and those of four columns to different banks.
+  Value place = b.shiftRight(lane, 2);
+  Value chunk = b.add(b.mul(warp, 2), b.shiftRight(place, 2));
+  Value byte = b.mul(b.bitAnd(place, 3), 4);
+  Value col = b.mul(b.bitAnd(lane, 3), 2);
+  for (size_t first = 0; first < packed.size(); first += 2) {
+    Value own = b.add(col, static_cast<int64_t>(first * 4));
+    Value low = packed[first], high = packed[first + 1];
+    for (auto [e, selector] : llvm::enumerate(std::array{0x5410, 0x7632})) {
+      Value row = b.add(own, static_cast<int64_t>(e));
+      b.store(permute(low, high, selector),
+              b.offset(buffer, b.add(getSwizzled(row, chunk), byte)));
+    }
   }
 }
 

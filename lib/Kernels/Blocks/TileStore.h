@@ -61,6 +61,9 @@ private:
   void writeMatrices(Value buffer, Value thread, ArrayRef<Value> packed);
   /// The same where columns are rows.
   void writeTransposed(Value buffer, Value thread, ArrayRef<Value> packed);
+  /// The same of FragmentLayout::ofNeighbours.
+  void writeNeighbours(Value buffer, Value warp, Value lane,
+                       ArrayRef<Value> packed);
   /// Writes for a thread that has a row to itself: 16 bytes at once.
   void writeRow(Value buffer, Value thread, ArrayRef<Value> packed);
   /// Byte offset in the slab of 16-byte chunk `chunk` in row `row`, swizzled as

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TargetLookup.h"
+#include "MatmulClocks.h"
 #include "SkipTranspose.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_FOLDTRANSPOSESPASS
@@ -35,8 +37,35 @@ private:
   /// all read it in either order.
   template <typename OpTy>
   void foldOperand(ArrayRef<OpTy> ops, bool isA, const KernelTarget &target);
+  /// Whether `op`, which reads `source`, may do without a copy that takes
+  /// `copyClocks`, and itself `clocks` with it.
+  bool takesSource(Operation *op, double copyClocks,
+                   std::optional<double> clocks, const KernelTarget &target);
 };
 } // namespace
+
+bool FoldTransposesPass::takesSource(Operation *op, double copyClocks,
+                                     std::optional<double> clocks,
+                                     const KernelTarget &target) {
+  std::string unused;
+  FailureOr<MatmulSpec> spec = MatmulSpec::get(op, unused);
+  if (failed(spec))
+    return false;
+  FailureOr<SelectedKernel> kernel = selectKernel(*spec, target, unused);
+  if (failed(kernel))
+    return false;
+  if (codes == "kernel" || !transposesCodes(*spec, *kernel))
+    return true;
+  if (codes == "copy" || !clocks)
+    return false;
+  double own = kernel->getCost(*spec, target), all = *clocks + copyClocks;
+  op->emitRemark() << "an operand in the other order is "
+                   << (own < all ? "transposed in registers" : "copied")
+                   << ": computed, not measured, registers take "
+                   << llvm::formatv("{0:f2}", own / all).str()
+                   << " of the time with a copy";
+  return own < all;
+}
 
 template <typename OpTy>
 static OpOperand &getOperand(OpTy op, bool isA) {
@@ -58,21 +87,54 @@ void FoldTransposesPass::foldOperand(ArrayRef<OpTy> ops, bool isA,
         op.setTransposeB(!op.getTransposeB());
     }
   };
+  bool isShared = llvm::any_of(copy.getUsers(), [&](Operation *user) {
+    return !llvm::is_contained(ops, user);
+  });
+  double copyClocks = 0;
+  if (auto type = dyn_cast<ScaledType>(copy.getType()); type && !isShared)
+    copyClocks =
+        getTransposeClocks(type.getPayloadType(),
+                           !source.getDefiningOp<QuantizeOp>(), target) /
+        double(ops.size());
+  SmallVector<std::optional<double>> clocks;
+  for (OpTy op : ops)
+    clocks.push_back(getExpectedClocks(op, target));
   toggle(source);
-  if (!llvm::all_of(ops, [&](OpTy op) { return hasKernel(op, target); }))
+  if (!llvm::all_of(llvm::zip_equal(ops, clocks), [&](auto entry) {
+        auto [op, ownClocks] = entry;
+        return takesSource(op, copyClocks, ownClocks, target);
+      }))
     return toggle(copy);
   numFolded += ops.size();
   if (copy.use_empty())
     copy.getDefiningOp()->erase();
 }
 
+/// Which operands may be folded, in this order: of one that only is, the copy
+/// that nobody makes together with the codes.
+static std::array<bool, 2> getOrder(Operation *op) {
+  auto matmul = dyn_cast<MatmulOp>(op);
+  if (!matmul)
+    return {true, false};
+  Value a = getTransposed(matmul.getA()), b = getTransposed(matmul.getB());
+  bool isAMade = a && a.getDefiningOp<QuantizeOp>();
+  bool isBMade = b && b.getDefiningOp<QuantizeOp>();
+  bool isAFirst = !b || isBMade || !isAMade;
+  return {isAFirst, !isAFirst};
+}
+
 void FoldTransposesPass::runOnOperation() {
   ModuleOp module = getOperation();
+  if (!llvm::is_contained({"copy", "kernel", "cost"}, codes)) {
+    module.emitError() << "expected codes to be copy, kernel or cost, but got '"
+                       << codes << "'";
+    return signalPassFailure();
+  }
   FailureOr<KernelTarget> target = lookupChip(module, chip);
   if (failed(target))
     return signalPassFailure();
   module.walk([&](Operation *op) {
-    for (bool isA : {true, false}) {
+    for (bool isA : getOrder(op)) {
       if (auto grouped = dyn_cast<GroupedMatmulOp>(op))
         foldOperand<GroupedMatmulOp>(grouped, isA, *target);
       auto matmul = dyn_cast<MatmulOp>(op);

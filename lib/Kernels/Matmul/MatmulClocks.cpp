@@ -32,11 +32,38 @@ bool fp8::knowsRows(Operation *op) {
   return succeeded(spec) && !ShapedType::isDynamic(spec->m);
 }
 
+bool fp8::transposesCodes(const MatmulSpec &spec,
+                          const SelectedKernel &kernel) {
+  auto isTurned = [](const OperandSpec &operand) {
+    return operand.major == Major::MN && operand.getElementBytes() == 1;
+  };
+  if (!isTurned(spec.a) && !isTurned(spec.b))
+    return false;
+  std::optional<TensorCoreAccumulation> sums =
+      kernel.generator->getSums(spec, kernel.config);
+  return sums && sums->instruction == TensorCoreInstruction::WGMMA;
+}
+
+/// Extents that are not known are `unknown`.
+static double countElements(ArrayRef<int64_t> shape, int64_t unknown) {
+  double elements = 1;
+  for (int64_t extent : shape)
+    elements *= double(ShapedType::isDynamic(extent) ? unknown : extent);
+  return elements;
+}
+
+double fp8::getTransposeClocks(RankedTensorType codes, bool isRead,
+                               const KernelTarget &target) {
+  double bytes = countElements(codes.getShape(), MatmulSpec::kUsualExtent);
+  GPUTargetAttr gpu = target.attribute;
+  double rate = double(gpu.getMemoryRate() * gpu.getMultiprocessors());
+  double launch = double(gpu.getLaunchTime() * gpu.getClock()) / 1000;
+  return isRead ? 2 * bytes / rate + launch : bytes / rate;
+}
+
 double fp8::getDecodeClocks(ScaledType type, const KernelTarget &target,
                             int64_t unknown) {
-  double elements = 1;
-  for (int64_t extent : type.getShape())
-    elements *= double(ShapedType::isDynamic(extent) ? unknown : extent);
+  double elements = countElements(type.getShape(), unknown);
   double code = type.getElementType().getIntOrFloatBitWidth() / 8.0;
   double bytes = elements * (code + 1.0 / double(type.getBlock().back()) + 2);
   GPUTargetAttr gpu = target.attribute;

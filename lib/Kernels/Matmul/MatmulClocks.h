@@ -31,6 +31,15 @@ getExpectedClocks(Operation *op, const KernelTarget &target,
 /// with.
 bool knowsRows(Operation *op);
 
+/// Whether a kernel reads an operand whose rows are innermost although its
+/// tensor core does not: in registers, of 8 bits.
+bool transposesCodes(const MatmulSpec &spec, const SelectedKernel &kernel);
+
+/// Clocks that a pass takes which writes codes in the other order, and reads
+/// them if none does that makes them.
+double getTransposeClocks(RankedTensorType codes, bool isRead,
+                          const KernelTarget &target);
+
 /// Clocks that a pass takes which makes bf16 of codes in memory. Extents that
 /// are not known are `unknown`.
 double getDecodeClocks(ScaledType type, const KernelTarget &target,

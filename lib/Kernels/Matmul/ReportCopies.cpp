@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TargetLookup.h"
+#include "MatmulClocks.h"
 #include "fp8/IR/FP8Ops.h"
 #include "fp8/IR/ValueNames.h"
 #include "fp8/Kernels/Matmul/MatmulSpec.h"
@@ -166,8 +167,18 @@ static std::string getReason(const Operand &operand,
     return reason;
   auto config =
       operand.op->getAttrOfType<KernelConfigAttrInterface>(kConfigAttrName);
+  FailureOr<KernelConfigAttrInterface> found =
+      generator->select(*spec, target.attribute, unused);
+  if (succeeded(found) &&
+      transposesCodes(*spec, SelectedKernel{generator, *found})) {
+    const OperandSpec &own = operand.isB ? spec->b : spec->a;
+    return llvm::formatv("expected K to be the innermost dimension of {0}, "
+                         "which the tensor core transposes only of 16-bit "
+                         "elements, but they are {1}",
+                         operand.isB ? "B" : "A", own.elementType);
+  }
   if (succeeded(generator->checkFit(*spec, config, target.attribute, reason)) ||
-      succeeded(generator->select(*spec, target.attribute, unused)))
+      succeeded(found))
     return "";
   return reason;
 }

@@ -8,6 +8,7 @@
 
 #include "Accumulate.h"
 #include "../Blocks/BulkCopy.h"
+#include "TransposeFragments.h"
 
 #include <numeric>
 
@@ -70,7 +71,7 @@ Accumulator::accumulatePart(const Tile &tile, RingPosition &position,
 SmallVector<SmallVector<Value>>
 Accumulator::accumulateAll(const Tile &tile, RingPosition &position,
                            llvm::function_ref<void()> issued) {
-  if (layout.liftsInRegisters())
+  if (layout.liftsInRegisters() || transposesRows(spec, config.getSwapAb()))
     return accumulateLifted(tile, position, issued);
   if (spec.accumulate == Accumulate::Fast)
     return accumulateFast(tile, position, issued);

@@ -1,4 +1,4 @@
-//===- AccumulateLifted.cpp - Sums of weights lifted in registers ---------===//
+//===- AccumulateLifted.cpp - Sums of what is made in registers -----------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Packed weights are rows of the tensor core's M side, whose words are made in
-// registers: those of the next K block while the products of one are under way,
-// behind which its own are issued before anyone waits.
+// Packed weights, or codes that lie with rows innermost, are rows of the tensor
+// core's M side, whose words are made in registers: those of the next K block
+// while the products of one are under way, behind which its own are issued
+// before anyone waits.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Accumulate.h"
 #include "LiftFragments.h"
+#include "TransposeFragments.h"
 
 #include <utility>
 
@@ -34,9 +36,14 @@ public:
   LiftedSums(const MatmulContext &kernel, Ring ring, const Wgmma &wgmma,
              Value slice, Value colsDescriptor)
       : kernel(kernel), b(kernel.b), ring(ring), wgmma(wgmma),
-        lifter(kernel, slice), colsDescriptor(colsDescriptor),
-        subtiles(kernel.config.getSubtiles()),
-        promotes(kernel.spec.accumulate == Accumulate::Promote) {}
+        colsDescriptor(colsDescriptor), subtiles(kernel.config.getSubtiles()),
+        promotes(kernel.spec.accumulate == Accumulate::Promote),
+        inTurn(promotes && !kernel.layout.lift && !kernel.config.getOverlap()) {
+    if (kernel.layout.lift)
+      lifter.emplace(kernel, slice);
+    else
+      transposer.emplace(kernel, slice);
+  }
 
   using Sums = SmallVector<Value>;
   /// What is under way, in the accumulators of all subtiles; with promotion the
@@ -50,7 +57,8 @@ public:
   State begin(RingPosition at, Value k);
   /// Makes the words of block `k` while products are under way, issues its own
   /// behind these, and gives the stage of those back. With promotion its own go
-  /// to `spare`, which becomes the accumulators that are free then.
+  /// to `spare`, which becomes the accumulators that are free then, or wait
+  /// until these are added.
   void step(State &state, Sums &spare, Value k);
   /// Waits for the last products: the sums' registers, and the position behind
   /// the block.
@@ -76,10 +84,15 @@ private:
   KernelBuilder &b;
   Ring ring;
   Wgmma wgmma;
-  FragmentLifter lifter;
+  /// Whichever makes the words.
+  std::optional<FragmentLifter> lifter;
+  std::optional<FragmentTransposer> transposer;
   Value colsDescriptor;
   size_t subtiles;
   bool promotes;
+  /// Whether products of a block are added before the next one's are issued: a
+  /// second set of accumulators has no registers.
+  bool inTurn;
 };
 } // namespace
 
@@ -87,7 +100,8 @@ LiftedBlock LiftedSums::lift(RingPosition at, Value k) {
   ring.waitFull(at);
   SmallVector<Value> words;
   for (size_t subtile = 0; subtile < subtiles; ++subtile)
-    words.append(lifter.lift(at.stage, k, subtile));
+    words.append(lifter ? lifter->lift(at.stage, k, subtile)
+                        : transposer->load(at.stage, subtile));
   return {pinHere(b, words), at};
 }
 
@@ -149,6 +163,12 @@ void LiftedSums::step(State &state, Sums &spare, Value k) {
     Sums none;
     settle(before, none, /*pending=*/1);
     return release(before);
+  }
+  if (inTurn) {
+    SmallVector<Value> terms = settle(before, state.products, /*pending=*/0);
+    release(before);
+    promote(terms, state.totals);
+    return multiply(state.underWay, state.products, /*overwrite=*/true);
   }
   multiply(state.underWay, spare, /*overwrite=*/true);
   std::swap(state.products, spare);

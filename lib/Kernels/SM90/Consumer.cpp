@@ -11,6 +11,7 @@
 #include "../Matmul/ClearRows.h"
 #include "../Matmul/MatmulStore.h"
 #include "Accumulate.h"
+#include "TransposeFragments.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -26,9 +27,8 @@ public:
         group(b.shiftRight(kernel.warp, 2)),
         slice(config.getSharers() == 1 ? b.i32(0) : group),
         barrierId(b.add(group, 1)), accumulator(kernel, ring, slice, group),
-        store(kernel,
-              FragmentLayout::ofMatrices(spec.getResultCols(config.getCols())),
-              getBulkShape(), {kernel.shared, layout.offsetStaging},
+        store(kernel, getFragmentLayout(), getBulkShape(),
+              {kernel.shared, layout.offsetStaging},
               {group, barrierId, kernel.warp, kernel.lane}),
         splitK(createSplitK()) {}
 
@@ -41,6 +41,12 @@ private:
     RingPosition position;
   };
 
+  FragmentLayout getFragmentLayout() const {
+    int64_t cols = spec.getResultCols(config.getCols());
+    return transposesRows(spec, config.getSwapAb())
+               ? FragmentLayout::ofNeighbours(cols)
+               : FragmentLayout::ofMatrices(cols);
+  }
   std::optional<BulkTileStore::Shape> getBulkShape() const {
     if (config.getStore() != GemmStore::TMA)
       return std::nullopt;

@@ -11,6 +11,7 @@
 #include "MatmulConfigs.h"
 #include "../Blocks/GroupTable.h"
 #include "../Matmul/RowGroups.h"
+#include "TransposeFragments.h"
 
 #include <array>
 #include <cmath>
@@ -172,6 +173,17 @@ int64_t MatmulConfigs::countTiles(ArrayRef<int64_t> extents, int64_t width) {
   return tiles;
 }
 
+bool MatmulConfigs::hasSchedule(const TileConfig &config) const {
+  bool transposes = transposesRows(spec, config.swapped);
+  if (config.isPingPong() && (config.swapped || transposes))
+    return false;
+  // ptxas serialized the products of two subtiles, which took 1.3 times as
+  // long, and three warpgroups were never faster than two.
+  if (transposes && (config.getSubtiles() > 1 || config.consumers == 3))
+    return false;
+  return !spec.isMicroscaled() || config.getSubtiles() == 1;
+}
+
 void MatmulConfigs::addConfigs(bool swapped,
                                SmallVectorImpl<TileConfig> &configs) const {
   ArrayRef<int64_t> rowExtents = swapped ? ns : ms;
@@ -186,6 +198,9 @@ void MatmulConfigs::addConfigs(bool swapped,
     return;
   // Tokens are few where sums of 32 elements are multiplied in registers.
   if (!swapped && (spec.isMicroscaled() || spec.b.isArranged))
+    return;
+  // Consumers transpose codes of the tensor core's M side.
+  if (isTransposedCodes(getCols(swapped)))
     return;
   int64_t least = !swapped ? 32 : hasManyRows ? 64 : 8;
   SmallVector<int64_t> widths = getWidths(colExtents, step, least);
@@ -204,10 +219,8 @@ void MatmulConfigs::addConfigs(bool swapped,
         widths.push_back(width);
   int64_t multiprocessors = target.getMultiprocessors();
   for (const RowConfig &row : kRowConfigs) {
-    if (swapped && row.schedule == kPingPong)
-      continue;
-    TileConfig shape{row.rows, /*cols=*/8, row.schedule, row.consumers};
-    if (spec.isMicroscaled() && shape.getSubtiles() != 1)
+    TileConfig shape{row.rows, 8, row.schedule, row.consumers, swapped};
+    if (!hasSchedule(shape))
       continue;
     int64_t parts = shape.getBlockParts();
     if (parts > 1 &&
@@ -278,7 +291,10 @@ void MatmulConfigs::addStaged(TileConfig config,
       ArrayRef(kLifters).take_front(count));
   if ((config.getBlockParts() > 1 && spec.b.isLifted()) || spec.b.isArranged)
     ways.clear();
-  if (config.swapped && canLiftInRegisters())
+  bool transposes = transposesRows(spec, config.swapped);
+  if (transposes)
+    ways.clear();
+  if (transposes || (config.swapped && canLiftInRegisters()))
     ways.emplace_back(0, 4);
   for (auto [lifters, liftWarps] : ways) {
     config.lifters = lifters;
@@ -325,7 +341,8 @@ bool MatmulConfigs::setStages(TileConfig &config) const {
     if (spec.isMicroscaled())
       used += config.consumers * kFactorBufferBytes;
     used += getPartBytes(config);
-    int64_t inStage = (config.lifters ? config.rows : 0) + config.cols;
+    bool hasRows = config.lifters || !spec.b.isLifted();
+    int64_t inStage = (hasRows ? config.rows : 0) + config.cols;
     int64_t stageBytes =
         inStage * kRowBytes + getFactorBytes(spec, config) + 16;
     if (spec.b.isLifted()) {

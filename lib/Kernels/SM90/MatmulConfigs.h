@@ -39,6 +39,8 @@ private:
   void addCases(int64_t expected, int64_t room);
   /// The tiles that all groups of rows have, or may be expected to have.
   double countTilesOfGroups(int64_t width) const;
+  /// Whether products of these operands have such subtiles and consumers.
+  bool hasSchedule(const TileConfig &config) const;
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
   /// Adds `config` with each way to lift packed weights and to stage results.
   void addStaged(TileConfig config, SmallVectorImpl<TileConfig> &configs) const;

@@ -8,6 +8,7 @@
 
 #include "MatmulLayout.h"
 #include "../Blocks/GroupTable.h"
+#include "TransposeFragments.h"
 #include "Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -121,10 +122,17 @@ static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
              : std::pair<int64_t, int64_t>{24, 240};
 }
 
+/// Words of a subtile's K block in a thread that lifts them itself.
+static constexpr int64_t kFragmentWords = 16;
+/// What takes codes apart, and addresses of a transposed store.
+static constexpr int64_t kBesideFragments = 20;
+
 bool sm90::canOverlapPromotion(const MatmulSpec &spec,
                                const TileConfig &config) {
   // The sums, and two products.
   int64_t registers = 3 * config.cols / 2;
+  if (transposesRows(spec, config.swapped))
+    registers += 2 * kFragmentWords + kBesideFragments;
   if ((config.swapped ? spec.a : spec.b).scale == ScaleBlock::Row128)
     registers += config.cols / 4;
   // It begins with a product, and a group of K may have none.
@@ -137,8 +145,12 @@ bool sm90::canOverlapPromotion(const MatmulSpec &spec,
                  36;
 }
 
-/// Words of a subtile's K block in a thread that lifts them itself.
-static constexpr int64_t kFragmentWords = 16;
+/// What transposes codes, and addresses of its loads and of stores: tiles with
+/// fewer registers beside their sums spilled.
+static int64_t getBesideTransposed(GemmConfigAttr config) {
+  int64_t ofSubtiles = config.getSubtiles() > 1 ? 16 : 0;
+  return ofSubtiles + (config.getSwapAb() ? 34 : 18);
+}
 
 /// The accumulator registers of one consumer thread: f32 sums of all subtiles
 /// and, with promotion, one more subtile that the tensor core writes to.
@@ -155,14 +167,19 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
                     config.getCols() / 2 + 4;
   // Words of a K block that is multiplied, and of the next one; with promotion
   // the products of both.
-  if (spec.b.isLifted() && config.getLifters() == 0) {
+  if (config.getLifters() == 0) {
     accumulators += 2 * kFragmentWords * config.getSubtiles();
-    // What takes codes apart, and addresses of a transposed store: ptxas
-    // serializes products where there is no room for these.
-    if (config.getSwapAb() && config.getStore() != GemmStore::Direct)
-      accumulators += 20;
+    // ptxas serializes products where there is no room for these.
+    bool isLifted = spec.b.isLifted();
+    if (!isLifted)
+      accumulators += getBesideTransposed(config);
+    else if (config.getSwapAb() && config.getStore() != GemmStore::Direct)
+      accumulators += kBesideFragments;
+    // Those of codes that are transposed may wait for each other.
     if (spec.accumulate == Accumulate::Promote)
-      accumulators += subtile * (2 * config.getSubtiles() - 1);
+      accumulators += isLifted || config.getOverlap()
+                          ? subtile * (2 * config.getSubtiles() - 1)
+                          : subtile * (config.getSubtiles() - 1);
   }
   // Factors of columns live through all subtiles of a k-block.
   if (cols.scale == ScaleBlock::Row128)
@@ -238,6 +255,26 @@ static LogicalResult checkMicroscaled(const MatmulSpec &spec,
   return success();
 }
 
+/// Fails, with the reason, if consumers cannot transpose codes that lie with
+/// rows innermost.
+static LogicalResult checkTransposedCodes(const MatmulSpec &spec,
+                                          std::string &reason) {
+  if (!isTransposedCodes(spec.a) && !isTransposedCodes(spec.b))
+    return success();
+  bool areBoth = spec.a.major != Major::K && spec.b.major != Major::K;
+  if (areBoth)
+    reason = "expected K to be the innermost dimension of A or B, of which "
+             "consumers transpose one of 8-bit elements";
+  else if (isBlockedAlongK(spec.a.scale) || isBlockedAlongK(spec.b.scale))
+    reason = "expected factors that do not change along K where 8-bit elements "
+             "of an operand are transposed";
+  else if (spec.isGrouped() || spec.areSiblings() || spec.isDual() ||
+           spec.b.isLifted())
+    reason = "expected one product of codes where 8-bit elements of an operand "
+             "are transposed";
+  return success(reason.empty());
+}
+
 LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
   bool isMX = spec.isMicroscaled() && spec.a.scale == ScaleBlock::Row32;
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
@@ -256,13 +293,15 @@ LogicalResult sm90::checkOperands(const MatmulSpec &spec, std::string &reason) {
       return failure();
     }
   for (auto [operand, name] : {std::pair{&spec.a, "A"}, {&spec.b, "B"}})
-    if (operand->major != Major::K && operand->getElementBytes() != 2) {
+    if (operand->major != Major::K && operand->getElementBytes() > 2) {
       reason = llvm::formatv("expected K to be the innermost dimension of {0}, "
                              "which the tensor core transposes only of 16-bit "
                              "elements, but they are {1}",
                              name, operand->elementType);
       return failure();
     }
+  if (failed(checkTransposedCodes(spec, reason)))
+    return failure();
   if (spec.b.isLifted() && failed(checkLifted(spec, reason)))
     return failure();
   if (isMX && failed(checkMicroscaled(spec, reason)))
@@ -296,6 +335,36 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
   lift = lifts;
 }
 
+/// Fails if the config has lifters where nothing is lifted, or lacks them.
+static LogicalResult checkLifters(const MatmulSpec &spec, GemmConfigAttr config,
+                                  const MatmulLayout &layout,
+                                  std::string &reason) {
+  auto fail = [&](const auto &...parts) {
+    reason = llvm::formatv(parts...);
+    return failure();
+  };
+  bool swapped = config.getSwapAb();
+  if (!layout.lift && (config.getLifters() > 1 || config.getLiftWarps() != 4))
+    return fail("expected packed weights with lifters, but got {0}", config);
+  bool transposes = transposesRows(spec, swapped);
+  if (isTransposedCodes(swapped ? spec.a : spec.b) ||
+      (transposes && (config.getLifters() != 0 ||
+                      config.getSchedule() == GemmSchedule::PingPong)))
+    return fail("expected no lifters, the cooperative schedule, and 8-bit "
+                "elements that are transposed on the tensor core's M side, but "
+                "got {0}",
+                config);
+  if (config.getLifters() == 0 && !transposes &&
+      (!layout.lift || !swapped || isBlockedAlongK(spec.a.scale)))
+    return fail("expected packed weights with swap_ab, and factors that do not "
+                "change along K, without lifters, but got {0}",
+                config);
+  if (spec.b.isArranged && config.getLifters() != 0)
+    return fail("expected lifters = 0 with arranged weights, but got {0}",
+                config);
+  return success();
+}
+
 /// Fails if the config has what such products cannot have.
 static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
                                const MatmulLayout &layout,
@@ -327,16 +396,8 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
     return fail("expected columns of both products of a pair in a tile, halves "
                 "of 8s with the swizzle of all, but got {0}",
                 config);
-  if (!layout.lift && (config.getLifters() > 1 || config.getLiftWarps() != 4))
-    return fail("expected packed weights with lifters, but got {0}", config);
-  if (config.getLifters() == 0 &&
-      (!layout.lift || isBlockedAlongK(spec.a.scale)))
-    return fail("expected packed weights, and factors that do not change "
-                "along K, without lifters, but got {0}",
-                config);
-  if (spec.b.isArranged && config.getLifters() != 0)
-    return fail("expected lifters = 0 with arranged weights, but got {0}",
-                config);
+  if (failed(checkLifters(spec, config, layout, reason)))
+    return failure();
   bool takesParts = spec.isMicroscaled() || config.getLifters() == 0;
   // Who waited for a stage that another one had the round before would take
   // that one's for its own.

@@ -79,8 +79,8 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
     return emitError() << "expected " << colsName
                        << " to be a multiple of 8 up to 256, but got " << cols;
   // gemm_c5
-  if (lifters == 0 && !swapAB)
-    return emitError() << "expected swap_ab with lifters of 0";
+  if (lifters == 0 && pingPong)
+    return emitError() << "expected lifters with ping_pong";
   // gemm_c6
   if (!llvm::isPowerOf2_64(clusterM) || !llvm::isPowerOf2_64(clusterN) ||
       clusterM * clusterN > 8)

@@ -76,7 +76,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | `pending` | K blocks whose products may be under way, 0 or 1, while the next one is waited for; without promotion |
     | `overlap` | with promotion: the tensor core computes a K block while the one before is added, in a second set of accumulators |
     | `epilogue` | `unrolled`, or `looped`: the subtiles of a tile share its code, where that would not fit the instruction cache |
-    | `lifters` | warpgroups that make E4M3, or bf16, of packed weights in shared memory; 0 where consumers make bf16 of codes with factors of a byte in registers |
+    | `lifters` | warpgroups that make E4M3, or bf16, of packed weights in shared memory; 0 where consumers make bf16 of codes with factors of a byte in registers, or transpose codes of 8 bits there |
     | `lift_warps` | warps of these that share a stage; others have the next ones meanwhile, of `stages` that are a multiple of how many take turns |
 
     Constraints:
@@ -89,7 +89,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       `lifters` in 0..2, `lift_warps` 1, 2, 4 or 8 and at most four for each of
       `lifters`, or 4 without any;
     - (C4) `ping_pong` has 2 consumers and neither `split_k` nor `swap_ab`;
-    - (C5) `lifters` of 0 want `swap_ab`;
+    - (C5) `ping_pong` goes with `lifters`;
     - (C6) `cluster_m` and `cluster_n` are 1, 2 or 4, and their product is at
       most 8;
     - (C7) `pending` and `overlap` go without `split_k`, and `overlap` with one

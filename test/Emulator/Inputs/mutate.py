@@ -86,6 +86,9 @@ BREAKS = [
     ("codes of another step of K", r"(xor\.b32 \s*%r\d+, %r\d+, )(16|32|48)(;\s+cvt[^;]*;\s+add[^;]*;\s+ld\.shared)", r"\1 0\3", "some"),
     ("words of a product under way written", UNDER_WAY + r"(mul\.rn\.bf16x2 \s*)%r\d+,", r"\1\2\3\4\2,", "each"),
     ("words of a product exchanged", FRAGMENTS + r", (%r\d+)(, %r\d+, %r\d+\}[^;]*;)", r"\1\3, \2\4", "some"),
+    # What transposes codes in the registers that are multiplied.
+    ("words transposed otherwise", r"(prmt\.b32 \s*%r\d+, )(%r\d+), (%r\d+)(, %r\d+;)", r"\1\3, \2\4", "some"),
+    ("word of a product under way transposed", UNDER_WAY + r"(prmt\.b32 \s*)%r\d+,", r"\1\2\3\4\2,", "each"),
     ("barrier of the cluster releases nothing", r"barrier\.cluster\.arrive(\.release)?", "barrier.cluster.arrive.relaxed", "each"),
 ]
 

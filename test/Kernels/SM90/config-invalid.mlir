@@ -145,8 +145,8 @@
 
 // -----
 
-// expected-error @+1 {{expected swap_ab with lifters of 0}}
-"test.c5_lifters"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, lifters = 0>} : () -> ()
+// expected-error @+1 {{expected lifters with ping_pong}}
+"test.c5_lifters"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 4, schedule = ping_pong, lifters = 0>} : () -> ()
 
 // -----
 
