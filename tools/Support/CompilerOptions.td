@@ -38,6 +38,7 @@ def tune : F<"tune", Tune.Help>;
 def tune_EQ : J<"tune", "FILE", "The same, in FILE">;
 def invariant : KeyedFlag<Invariant>;
 def memory_price : Keyed<MemoryPrice>;
+def transposed_codes : Keyed<TransposedCodes>;
 def no_keep_peak
     : F<"no-keep-peak", "Make all copies of FP8 codes at once, even if a GPU's "
                         "peak of memory is then above that in high precision">;
