@@ -4,7 +4,7 @@ Random shapes. A row has the times of one: of the product of codes and factors o
 has it, with a number of rows that the program does not know (`any`), and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`), and as the compiler has it with
 any number of rows (`weights_any`), and of four bits with codes that are arranged for that (`arranged`, `both_arranged`,
 docs/PackedWeights.md); of ours in bf16, of a pass that decodes B, both one after the other (`apart`), and of ours
-in E4M3 with a factor for each row. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
+in E4M3 with a factor for each row (`rows`), also with weights in MXFP4 that are lifted to it (`w4a8`, `w4a8_arranged`). Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
 the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
 one of them empty. Results are compared with those of numbers that PyTorch decodes.
 
@@ -30,7 +30,7 @@ from timing import describe, get_ratio, measure, show_machine, torch, write_reco
 KINDS = {"mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32, 8, False), "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, 4, True)}
 GROUPS = 8
 MOST_ROWS = 64  # With more, products in FP8 with factors for each 32 do not run in several configs.
-WARM_UP_S = 0.1
+WARM_UP_S = 0.04
 MAX_ERROR = 4e-3  # A share of the norm: a result is rounded to bf16.
 
 
@@ -145,6 +145,29 @@ def write_kind(kind, m, n, k):
                  f"{weights.made}  %r = fp8.dequantize {weights.value} : {weights.type} -> {wide_b}\n", wide_b)])
 
 
+def write_lifted(name, m, n, k, pin="", arranged=False):
+    """E4M3 by MXFP4 that is lifted to it, with factors for each row."""
+    arguments, made, types = [], "", []
+    mark = " {fp8.arranged = 1}" * arranged
+    codes, exponents = tensor_type((n, k), "f4E2M1FN"), tensor_type((-(-k // 128), n), "i32")
+    for own, rows in zip("ab", (m, n)):
+        lifted, factors = tensor_type((rows, k), "f8E4M3FN"), tensor_type((rows, 1), "f32")
+        types.append(f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = [1, *], scale = f32>")
+        if own == "a":
+            arguments.append(f"%a: {lifted}")
+        else:
+            arguments += [f"%codes: {codes}{mark}", f"%exponents: {exponents}"]
+            made += f"  %b = fp8.lift %codes, %exponents : {codes}, {exponents} -> {lifted}\n"
+        arguments.append(f"%{own}_factors: {factors}")
+        made += f"  %{own}_value = fp8.assemble %{own}, %{own}_factors : {lifted}, {factors} -> {types[-1]}\n"
+    d = tensor_type((m, n), "bf16")
+    if name == "w4a8_decode":
+        lifted = tensor_type((n, k), "f8E4M3FN")
+        return function(name, arguments[2:4], f"  %r = fp8.lift %codes, %exponents : {codes}, {exponents} -> {lifted}\n", lifted)
+    return function(name, arguments, made + f"  %r = fp8.matmul %a_value, %b_value accumulate = fast{pin} : {types[0]}, "
+                    f"{types[1]} -> {d}\n", d)
+
+
 def write_shape(m, n, k):
     wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
     types = [f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = [1, *], scale = f32>" for rows in (m, n)]
@@ -155,7 +178,8 @@ def write_shape(m, n, k):
         made += f"  %{name}_value = fp8.assemble %{name}, %{name}_factors : {codes}, {factors} -> {type_}\n"
     return "".join([*(write_kind(kind, m, n, k) for kind in KINDS), function(
         "bf16", [f"%x: {wide_a}", f"%y: {wide_b}"], f"  %r = fp8.matmul %x, %y accumulate = fast : {wide_a}, {wide_b} -> {d}\n",
-        d), function("rows", arguments, made + f"  %r = fp8.matmul %a_value, %b_value accumulate = fast : {types[0]}, "
+        d), *(write_lifted(name, m, n, k, arranged="arranged" in name) for name in ("w4a8", "w4a8_arranged", "w4a8_decode")),
+        function("rows", arguments, made + f"  %r = fp8.matmul %a_value, %b_value accumulate = fast : {types[0]}, "
                      f"{types[1]} -> {d}\n", d)])
 
 
@@ -192,6 +216,11 @@ def compile_programs(args, folder):
                     name = f"{kind}_{form}_{i}"
                     configs[name] = entry
                     text += write(kind, name, *shape, f" {{fp8_gpu.config = {entry['config']}}}")
+        for form in ("w4a8", "w4a8_arranged") if args.configs and not args.grouped else ():
+            write = lambda _, *others, form=form: write_lifted(*others, arranged=form == "w4a8_arranged")
+            for i, entry in enumerate(list_configs(args.build_dir, write, form, shape, args.configs)):
+                configs[f"{form}_{i}"] = entry
+                text += write(form, f"{form}_{i}", *shape, f" {{fp8_gpu.config = {entry['config']}}}")
         source.write_text("".join(function for function in re.split(r"(?m)^(?=func\.func @)", text)
                                   if re.match(rf"func\.func @({args.functions})\(", function)))
         options = ("--target=sm_90a", "--recipe=none")
@@ -232,12 +261,25 @@ def draw_operand(kind, shape, generator):
     return given, wide
 
 
+def draw_lifted(n, k, generator):
+    """Codes of MXFP4, words of exponents and factors of rows, and the E4M3 that they are lifted to."""
+    draw = lambda most, *extents: torch.randint(0, most, extents, device="cuda", generator=generator)
+    numbers, exponents = draw(16, n, k), draw(15, n, -(-k // 128) * 4).to(torch.uint8)
+    magnitudes = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
+    values = torch.cat([magnitudes, -magnitudes])[numbers]
+    values = values * torch.exp2(exponents.float() - 8).repeat_interleave(32, 1)[:, :k]
+    lifted = values.to(torch.float8_e4m3fn)
+    assert bool((lifted.float() == values).all())
+    codes = (numbers[:, ::2] | numbers[:, 1::2] << 4).to(torch.uint8)
+    return [codes, exponents.view(torch.int32).t().contiguous(), torch.ones(n, 1, device="cuda")], lifted
+
+
 def arrange(kind, given):
     """The same weight with codes as kernels read them."""
-    if KINDS[kind][3] == 8:
+    if kind in KINDS and KINDS[kind][3] == 8:
         return given
     from fp8.torch.code_order import arrange_codes
-    return [arrange_codes(given[0]), *given[1:]]
+    return [arrange_codes(given[0], is_lifted=kind == "w4a8"), *given[1:]]
 
 
 class Shape:
@@ -270,9 +312,15 @@ class Shape:
             self.calls["torch_bf16"] = lambda: torch._grouped_mm(wide_a, wide_b.transpose(-2, -1), offs=offsets[1:])
             return
         self.add("bf16", [wide_a, wide_b], exact / scale)
-        codes = [value.to(torch.float8_e4m3fn) for value in (wide_a, wide_b)]
+        packed, lifted = draw_lifted(n, k, generator)
+        codes = wide_a.to(torch.float8_e4m3fn), lifted
         ones = [torch.ones(rows, 1, device="cuda") for rows in (m, n)]
-        self.add("rows", [codes[0], ones[0], codes[1], ones[1]], self.multiply(*codes, []), most=2e-2)
+        exact = self.multiply(*codes, [])
+        self.add("rows", [codes[0], ones[0], codes[1], ones[1]], exact, most=2e-2)
+        self.add("w4a8_decode", packed[:2], lifted.float())
+        for name in [name for name in self.functions if re.match("w4a8(_arranged)?(_[0-9]+)?$", name)]:
+            own = arrange("w4a8", packed) if "arranged" in name else packed
+            self.add(name, [codes[0], ones[0], *own], exact, most=2e-2)
         self.calls["torch_bf16"] = lambda: torch.nn.functional.linear(wide_a, wide_b)
         self.calls["torch_rows"] = lambda: torch._scaled_mm(
             codes[0], codes[1].t(), ones[0], ones[1].t(), out_dtype=torch.bfloat16, use_fast_accum=True)
@@ -294,7 +342,8 @@ class Shape:
         """The errors of those that are wrong."""
         wrong = {}
         for name, (expected, most) in self.expected.items():
-            found = self.calls[name].read()[0].view(torch.bfloat16).float().reshape(expected.shape)
+            dtype = torch.float8_e4m3fn if name == "w4a8_decode" else torch.bfloat16
+            found = self.calls[name].read()[0].view(dtype).float().reshape(expected.shape)
             error = float((found - expected).norm() / expected.norm())
             if not error <= most:
                 wrong[name] = error
@@ -317,6 +366,9 @@ def run_shape(gpu, folder, shape, args):
             row["ratios"][f"{kind}_apart"] = times["torch_bf16"]["ms"] / sum(both)
     if "torch_rows" in times and "rows" in times:
         row["rows_ratio"] = get_ratio(times["torch_rows"], times["rows"])
+        row["w4a8_ratios"] = {name: get_ratio(times["rows"], own) for name, own in times.items() if name.startswith("w4a8")}
+        if all("ms" in times.get(name, {}) for name in ("rows", "w4a8_decode")):
+            row["w4a8_ratios"]["w4a8_apart"] = times["rows"]["ms"] / (times["rows"]["ms"] + times["w4a8_decode"]["ms"])
     print(f"{get_name(shape):>18}  torch {1e3 * times['torch_bf16'].get('ms', math.nan):8.1f} us  " + "  ".join(
         f"{name} {ratio:.2f}" if ratio else f"{name} failed" for name, ratio in row["ratios"].items()) +
         (f"  WRONG {wrong}" if wrong else ""), flush=True)
@@ -327,11 +379,12 @@ def show_means(rows):
     """Geometric means and the least of the speeds by PyTorch's in bf16, of few rows and of many."""
     for label, first, last in (("rows <= 64", 0, 64), ("65 to 1023", 65, 1023), ("rows >= 1024", 1024, 1 << 30)):
         of_rows = [row for row in rows if first <= row["shape"][0] <= last]
-        for name in dict.fromkeys(name for row in of_rows for name in row["ratios"]):
-            ratios = [row["ratios"][name] for row in of_rows if row["ratios"].get(name)]
-            if ratios:
-                mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-                print(f"{label:14} {name:16} {mean:.2f} in the mean of {len(ratios)}, least {min(ratios):.2f}")
+        for of, peer in (("ratios", ""), ("w4a8_ratios", " of rows")):
+            for name in dict.fromkeys(name for row in of_rows for name in row.get(of, ())):
+                ratios = [row[of][name] for row in of_rows if row[of].get(name)]
+                if ratios and not name[-1].isdigit():
+                    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+                    print(f"{label:14} {name + peer:22} {mean:.2f} in the mean of {len(ratios)}, least {min(ratios):.2f}")
 
 
 def main():

@@ -32,7 +32,8 @@ MODELS = {"gpt-oss": (2880, 2880, 32, 4), "deepseek": (7168, 2048, 64, 8)}
 # Recipe, weights, activations, and whether codes are arranged.
 OURS = {"mxfp4": ("rowwise", "mxfp4", None, False), "fp8 rowwise": ("rowwise", None, None, False),
         "fp8 block": ("block", None, None, False), "nvfp4": ("nvfp4", None, "bf16", False),
-        "mxfp4 arranged": ("rowwise", "mxfp4", None, True), "nvfp4 arranged": ("nvfp4", None, "bf16", True)}
+        "mxfp4 arranged": ("rowwise", "mxfp4", None, True), "nvfp4 arranged": ("nvfp4", None, "bf16", True),
+        "mxfp4 beside bf16": ("rowwise", "mxfp4", "bf16", False), "mxfp4 arranged beside bf16": ("rowwise", "mxfp4", "bf16", True)}
 FLUSH = 256 << 20
 DEVICE = "cuda"
 
@@ -84,7 +85,7 @@ def quantize(block, variant):
 def get_values(projection, expert):
     """The matrix of an expert in f32, in the order of a checkpoint."""
     own = stored.get_stored(projection, expert)
-    if projection.scheme.packed:
+    if projection.scheme.is_mxfp4:
         return packed.unlift(packed.lift(own["weight_packed"], own["weight_scale"]))
     scales, (rows, columns) = own["weight_scale"].float(), projection.scheme.weight_block
     if projection.scheme.scale == "e4m3":

@@ -103,3 +103,27 @@ func.func @stay(%a: tensor<?x256xbf16>, %x: tensor<256x256xbf16>, %s: tensor<256
   %5 = fp8.matmul %4, %x accumulate = fast : tensor<256x256xbf16>, tensor<256x256xbf16> -> tensor<256x256xf32>
   return %1, %3, %4, %5 : tensor<?x256xf32>, tensor<?x256xf32>, tensor<256x256xbf16>, tensor<256x256xf32>
 }
+
+// Factors of every other row begin within a word with gpt-oss's widths: kernels
+// read these where rows make whole words.
+!e = !fp8.scaled<32x5760x2880xf4E2M1FN, block = [1, 1, 32], scale = f8E8M0FNU>
+!f = !fp8.scaled<2880x2880xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+!o = !fp8.scaled<2881x2880xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @within_words
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+// CHECK-LABEL: func.func @odd_rows
+// CHECK-NOT: fp8.folded
+// CHECK: return
+func.func @within_words(%a: tensor<?x2880xbf16>, %w: !e, %v: !f, %o: tensor<33xi32>) -> (tensor<?x5760xbf16>, tensor<?x2880xbf16>) {
+  %0 = fp8.dequantize %w : !e -> tensor<32x5760x2880xbf16>
+  %1 = fp8.grouped_matmul %a, %0 offsets(%o : tensor<33xi32>) accumulate = fast : tensor<?x2880xbf16>, tensor<32x5760x2880xbf16> -> tensor<?x5760xbf16>
+  %2 = fp8.dequantize %v : !f -> tensor<2880x2880xbf16>
+  %3 = fp8.matmul %a, %2 accumulate = fast : tensor<?x2880xbf16>, tensor<2880x2880xbf16> -> tensor<?x2880xbf16>
+  return %1, %3 : tensor<?x5760xbf16>, tensor<?x2880xbf16>
+}
+func.func @odd_rows(%a: tensor<?x2880xbf16>, %w: !o) -> tensor<?x2881xbf16> {
+  %0 = fp8.dequantize %w : !o -> tensor<2881x2880xbf16>
+  %1 = fp8.matmul %a, %0 accumulate = fast : tensor<?x2880xbf16>, tensor<2881x2880xbf16> -> tensor<?x2881xbf16>
+  return %1 : tensor<?x2881xbf16>
+}

@@ -41,7 +41,7 @@ def get_values(projection):
     found = []
     for i in range(projection.groups):
         own = stored.get_stored(projection, i)
-        if projection.scheme.packed:
+        if projection.scheme.is_mxfp4:
             found.append(packed.unlift(packed.lift(own["weight_packed"], own["weight_scale"])))
         else:
             found.append(own["weight"].float() * own["weight_scale"].float())

@@ -234,6 +234,47 @@ class Layers(unittest.TestCase):
                 self.assertLess((layer(x) - (x @ values + dense.bias)).abs().max(), 1e-5)
                 self.assertLess((values.T - dense.weight).norm() / dense.weight.norm(), limit)
 
+    def test_wide_exponents(self):
+        """Beside activations in high precision MXFP4 is what it is, whatever its exponents span: nothing is lifted, and files
+        are written back bit by bit."""
+        n, k = 48, 192
+        codes, scales, values = draw(-60, 60, n, k)
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(k, n)), weights="mxfp4", activations="bf16")
+            fp8.torch.save_quantized(model, folder)
+            tensors = safetensors.torch.load_file(f"{folder}/model.safetensors")
+            tensors.update({"0.weight_packed": codes, "0.weight_scale": scales})
+            safetensors.torch.save_file(tensors, f"{folder}/model.safetensors")
+            for arranged in (False, True):
+                loaded = fp8.torch.load_quantized(nn.Sequential(nn.Linear(k, n)), folder, activations="bf16")
+                self.assertEqual(loaded[0].scheme, model[0].scheme)
+                if arranged:
+                    self.assertEqual(fp8.torch.arrange(loaded), {"0": "arranged"})
+                self.assertTrue(np.array_equal(loaded[0].dequantize(torch.float64).numpy(), values))
+                self.assertTrue(torch.equal(loaded(torch.eye(k)), torch.tensor(values.T).float() + loaded[0].bias))
+                for layout in ("compressed-tensors", "original"):
+                    with self.subTest(arranged=arranged, layout=layout), tempfile.TemporaryDirectory() as other:
+                        fp8.torch.save_quantized(loaded, other, layout)
+                        written = safetensors.torch.load_file(f"{other}/model.safetensors")
+                        self.assertEqual(written.keys(), tensors.keys())
+                        self.assertTrue(all(torch.equal(written[name], value) for name, value in tensors.items()))
+
+    def test_sums(self):
+        """Sums of E4M3 beside bf16 are multiplied with the scale of a row, or of all: no weight is rounded."""
+        torch.manual_seed(0)
+        for recipe in ("rowwise", "current"):
+            for n, k, is_read in ((48, 192, True), (47, 192, False), (48, 80, False)):
+                dense = nn.Linear(k, n).bfloat16()
+                layer = fp8.torch.quantize_for_inference(nn.Sequential(dense), recipe, activations="bf16")[0]
+                self.assertEqual("1, 32" in schemes.write_linear(layer.scheme, n, k, "bf16", "bf16"), is_read)
+                if not is_read:
+                    continue
+                x = torch.randn(5, k).bfloat16()
+                with torch.no_grad():
+                    exact = x.double() @ layer.dequantize(torch.float64).T + layer.bias.double()
+                    error = (layer(x).double() - exact).abs()
+                    self.assertTrue(bool((error <= 2.0**-8 * exact.abs() + 1e-6).all()))
+
 
 if __name__ == "__main__":
     unittest.main()

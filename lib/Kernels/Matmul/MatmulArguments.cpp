@@ -25,6 +25,11 @@ bool fp8::endsWithTensor(const MatmulSpec &spec, StringRef name) {
   return name != "a" || spec.getGrouping() != Grouping::Rows;
 }
 
+bool fp8::beginWithinWords(const MatmulSpec &spec) {
+  return hasByteFactors(spec.b.lifting) &&
+         spec.k % (4 * getLiftedGroup(spec.b.lifting)) != 0;
+}
+
 SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
                                                         const MatmulSpec &spec,
                                                         bool storesInBulk,

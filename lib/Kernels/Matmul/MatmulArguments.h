@@ -34,6 +34,10 @@ SmallVector<KernelArgumentAttr> getMatmulArguments(MLIRContext *context,
 /// its own: "b", "b_1", "b_2".
 std::string getNameOfResult(StringRef name, size_t result);
 
+/// Whether E8M0 of B, which its kernels copy by words of four, begin within one
+/// in every other row. These are dense, and as many rows as make whole words.
+bool beginWithinWords(const MatmulSpec &spec);
+
 /// Whether what tiles load of "a" or of "b" beyond their own rows is out of
 /// bounds of the tensor: behind a group's rows there are others.
 bool endsWithTensor(const MatmulSpec &spec, StringRef name);

@@ -143,14 +143,16 @@ void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
     return;
   signature.addPointer(*own + ".ptr", *own);
   int64_t rank = spec.getRank(name);
-  if (isLifted)
+  // Where rows begin within words they are dense: readers count on it.
+  bool isDense = isLifted && beginWithinWords(spec);
+  if (isLifted && !isDense)
     signature.addStride(*own + ".stride_row", *own, rank - 2);
   if (isBlockedAlongK(operand.scale)) {
     bool isKMajor = operand.factorMajor == Major::K;
     signature.addStride(*own + ".stride_row", *own, rank - (isKMajor ? 2 : 1));
     signature.addStride(*own + ".stride_k", *own, rank - (isKMajor ? 1 : 2));
   }
-  if (spec.hasBatch(name))
+  if (spec.hasBatch(name) && !isDense)
     signature.addStride(*own + ".stride_batch", *own, 0);
   if (operand.scale == ScaleBlock::Row16) {
     std::string ofTensor = *getName("tensor_" + name.str());

@@ -64,6 +64,19 @@ void sm90::buildFactorTable(const MatmulContext &kernel) {
   });
 }
 
+/// Halves of the first word of a row's E8M0 that are another row's, of one that
+/// is odd if `row` is.
+static Value countHalvesBefore(const MatmulContext &kernel, Value row) {
+  return beginWithinWords(kernel.spec) ? kernel.b.bitAnd(row, 1)
+                                       : kernel.b.i32(0);
+}
+
+Value sm90::getFactorHalf(const MatmulContext &kernel, Value k) {
+  KernelBuilder &b = kernel.b;
+  Value before = countHalvesBefore(kernel, b.shiftRight(kernel.lane, 2));
+  return b.bitAnd(b.add(k, before), 1);
+}
+
 namespace {
 /// What a lane copies of the factors of one tensor: those of rows `lane`,
 /// `lane` + 32 and so on.
@@ -75,7 +88,7 @@ struct FactorRows {
   KernelBuilder &b;
   const LiftLayout &layout;
   int64_t rows, offset;
-  Value first, step, left;
+  Value first, step, left, before;
 };
 } // namespace
 
@@ -85,7 +98,14 @@ FactorRows::FactorRows(const MatmulContext &kernel, const Tile &tile,
   rows = layout.extent / (kernel.spec.isDual() ? 2 : 1);
   offset = number * rows * 4;
   StringRef name = "scale_b";
-  auto get = [&](StringRef part) {
+  // Dense ones have their strides by extents.
+  bool isDense = beginWithinWords(kernel.spec);
+  int64_t factors = kernel.spec.k / getLiftedGroup(layout.lifting);
+  auto get = [&](StringRef part) -> Value {
+    if (isDense && part == ".stride_row")
+      return b.i64(factors);
+    if (isDense && part == ".stride_batch")
+      return b.mul(b.widen(kernel.getParam(tile, "n")), factors);
     return number ? kernel.getParam(getNameOfResult(name, number) + part)
                   : kernel.getParam(tile, name, part);
   };
@@ -93,14 +113,17 @@ FactorRows::FactorRows(const MatmulContext &kernel, const Tile &tile,
   Value index = b.mul(b.widen(row), stride);
   if (kernel.spec.hasBatch(name))
     index = b.add(index, b.mul(b.widen(tile.batch), get(".stride_batch")));
-  first = b.offset(get(".ptr"), index);
+  before = countHalvesBefore(kernel, kernel.lane);
+  first = b.offset(get(".ptr"), b.sub(index, b.mul(b.widen(before), 2)));
   step = arith::TruncIOp::create(b, b.getI32Type(), b.mul(stride, int64_t(32)));
   left = b.sub(kernel.getParam(tile, "n"), row);
 }
 
 void FactorRows::copy(Value k, Value stage) const {
-  // A word has the factors of one K block or, where they are fewer, of two.
-  Value word = layout.lifting == Lifting::NVFP4 ? k : b.shiftRight(k, 1);
+  // A word has the factors of one K block or, where they are fewer, of two:
+  // the one of this row that K block `k` is in may begin before the row.
+  Value word =
+      layout.lifting == Lifting::NVFP4 ? k : b.shiftRight(b.add(k, before), 1);
   Value place = b.offset(
       kernel.shared,
       b.add(b.add(b.mul(stage, layout.exponentStride), b.mul(kernel.lane, 4)),
@@ -180,7 +203,7 @@ Value ByteLifter::getPlace(Value k) {
   // Two lanes share a factor, and two K blocks a word.
   Value row = b.bitAnd(kernel.lane, int64_t(~3));
   Value half = b.bitAnd(b.shiftRight(kernel.lane, 1), 1);
-  return b.add(b.add(row, half), b.mul(b.bitAnd(k, 1), 2));
+  return b.add(b.add(row, half), b.mul(getFactorHalf(kernel, k), 2));
 }
 
 Value ByteLifter::loadFactor(Value byte) {

@@ -24,6 +24,12 @@ void buildLiftFactorProducer(const MatmulContext &kernel,
                              const TileScheduler &scheduler, Ring ring,
                              Ring packed);
 
+/// Which half of a lane's words has the E8M0 of K block `k`, 0 or 1: two K
+/// blocks share a word. Of a row whose factors begin within a word, as every
+/// other does where K is an odd multiple of 64, it is the other one. Rows begin
+/// at even ones, and a lane has row `lane` / 4 of each 8.
+Value getFactorHalf(const MatmulContext &kernel, Value k);
+
 /// What a lane makes of 16 codes that share a factor: two chunks of 8 bf16.
 /// Four lanes have a row's.
 class ByteLifter {

@@ -56,7 +56,7 @@ FragmentLifter::Rows FragmentLifter::loadFactors(Value place, Value k) {
     // Where they are few, a word has those of two K blocks.
     if (kernel.hasLiftFactorWarp() && layout.lifting != Lifting::NVFP4)
       words[i] = arith::ShRUIOp::create(b, words[i],
-                                        b.mul(b.bitAnd(k, 1), int64_t(16)));
+                                        b.mul(getFactorHalf(kernel, k), 16));
   }
   return words;
 }

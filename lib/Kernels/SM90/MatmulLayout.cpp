@@ -220,11 +220,18 @@ static LogicalResult checkLifted(const MatmulSpec &spec, std::string &reason) {
       return fail("expected factors beside packed weights that bulk copies "
                   "bring, or that do not change along K");
   if (hasByteFactors(spec.b.lifting)) {
-    int64_t multiple = 4 * getLiftedGroup(spec.b.lifting);
-    if (ShapedType::isDynamic(spec.k) || spec.k == 0 || spec.k % multiple != 0)
-      return fail("expected K to be a multiple of {0}, of which packed weights "
-                  "have a word of factors, but got {1}",
-                  multiple, spec.k);
+    if (ShapedType::isDynamic(spec.k) || spec.k == 0 || spec.k % 64 != 0)
+      return fail("expected K to be a multiple of 64 for packed weights with "
+                  "factors of a byte, but got {0}",
+                  spec.k);
+    // A word of E8M0 is of 128 of K: rows begin within words, but every other.
+    if (spec.b.lifting == Lifting::NVFP4 || spec.k % 128 == 0)
+      return success();
+    for (MatmulSpec::ResultExtents result : spec.getResults())
+      if (ShapedType::isDynamic(result.n) || result.n % 2 != 0)
+        return fail("expected N to be even where K is no multiple of 128, of "
+                    "which packed weights have a word of factors, but got {0}",
+                    result.n);
     return success();
   }
   for (MatmulSpec::ResultExtents result : spec.getResults())

@@ -14,7 +14,7 @@ def find_reason(module):
     scheme = module.scheme
     if scheme.arranged:
         return "they are arranged"
-    if not scheme.packed and scheme.scale != "e4m3":
+    if not scheme.shares_bytes:
         return "they have 8 bits"
     if scheme.packed:
         if module.out_features % 4:
@@ -22,6 +22,9 @@ def find_reason(module):
         return "factors of activations change along K" if (scheme.input_block or (1, 1))[1] else None
     if module.in_features % BLOCK:
         return f"K is no multiple of {BLOCK}"
+    if scheme.in_halves:
+        # Kernels read an even number of rows whose factors begin within words.
+        return "N is odd" if module.out_features % 2 and module.in_features % (2 * BLOCK) else None
     factors = module.weight_scale.data.view(torch.uint8)
     # Kernels take their bits for those of larger exponents, which a sign or a NaN has none of.
     return "factors have signs, or are no numbers" if bool((factors >= 0x7f).any()) else None

@@ -186,7 +186,7 @@ def _write_mxfp4(model, layers, config):
     entries, covered = {}, set()
     for name, layer in layers.items():
         covered |= _name_parameters(name, layer)
-        if not isinstance(layer, QuantizedGroups) or not layer.scheme.packed:
+        if not isinstance(layer, QuantizedGroups) or not layer.scheme.is_mxfp4:
             raise UnsupportedError(f"expected experts in MXFP4 alone in the layout mxfp4, but got '{name}': "
                                    f"{layer.scheme.describe()}")
         groups, n, k = layer.groups, layer.out_features, layer.in_features
@@ -235,7 +235,7 @@ _WRITERS = {"compressed-tensors": _write_layout(layouts.write_compressed_tensors
 def _write_rules(layers):
     """What no config says of how activations are scaled, for those who read it here."""
     return json.dumps({name: {"rule": layer.scheme.rule, "accumulate": layer.scheme.accumulate,
-                              **({"input_block": layer.scheme.input_block} if layer.scheme.packed else {})}
+                              **({"input_block": layer.scheme.input_block} if layer.scheme.is_mxfp4 else {})}
                        for name, layer in layers.items()})
 
 
@@ -243,6 +243,7 @@ def _add_rule(scheme, entry):
     try:
         rule = tuple((str(key), str(value)) for key, value in entry["rule"])
         block = entry.get("input_block", scheme.input_block)
+        scheme = scheme if block or not scheme.packed else schemes.leave_activations(scheme)
         return replace(scheme, rule=rule, accumulate=str(entry["accumulate"]), input_block=block and tuple(block))
     except (KeyError, TypeError, ValueError):
         raise FileError(f"expected the metadata '{METADATA}' to be what save_quantized wrote, but "

@@ -32,7 +32,7 @@ def write_compressed_tensors(layers, others):
     for name, scheme in layers.items():
         if not scheme.dynamic and scheme.scale == "f32":
             scheme = replace(scheme, input_block=(None, scheme.input_block[1]))  # Experts have one for each row.
-        names = groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic, scheme.packed),
+        names = groups.setdefault((scheme.weight_block, scheme.input_block, scheme.scale, scheme.dynamic, scheme.is_mxfp4),
                                   (scheme, []))[1]
         if name not in names:
             names.append(name)
@@ -51,12 +51,12 @@ def write_compressed_tensors(layers, others):
 
 
 def _get_format(scheme):
-    return _MXFP4_FORMAT if scheme.packed else _FORMATS[scheme.scale]
+    return _MXFP4_FORMAT if scheme.is_mxfp4 else _FORMATS[scheme.scale]
 
 
 def _write_activations(scheme):
     # Readers of MXFP4 expect none, and choose for themselves.
-    if scheme.input_block is None or scheme.packed:
+    if scheme.input_block is None or scheme.is_mxfp4:
         return None
     if scheme.scale != "e4m3":
         return _write_arguments(scheme, scheme.input_block, scheme.dynamic)
@@ -68,7 +68,7 @@ def _write_activations(scheme):
 
 def _write_arguments(scheme, block, dynamic):
     """QuantizationArgs of compressed-tensors."""
-    if scheme.packed:
+    if scheme.is_mxfp4:
         return {**_write_arguments(Scheme((1, 32), None, "e8m0"), (1, 32), dynamic), "num_bits": 4}
     arguments = {"actorder": None, "block_structure": None, "dynamic": dynamic, "group_size": None,
                  "num_bits": scheme.codes.bits, "observer": None if dynamic is True else "minmax",
@@ -87,7 +87,7 @@ def _write_arguments(scheme, block, dynamic):
 
 def write_fp8(layers, others):
     """The same for vLLM's fp8. Raises UnsupportedError for what that does not have."""
-    schemes = {(s.weight_block, s.input_block, s.scale, s.dynamic, s.packed) for s in layers.values()}
+    schemes = {(s.weight_block, s.input_block, s.scale, s.dynamic, s.is_mxfp4) for s in layers.values()}
     config = {"quant_method": "fp8", "fmt": "e4m3", "ignored_layers": list(others),
               "modules_to_not_convert": list(others)}
     if schemes == {((128, 128), (1, 128), "f32", True, False)}:

@@ -75,7 +75,8 @@ def write_input(scheme, x, k, element, rows="?", suffix="", per_row=False):
 def write_weight(scheme, n, k, element, groups=None, suffix=""):
     """A weight of N x K, or one for each of some groups. Where activations are in high precision, it is what it is
     rounded to their type. NVFP4's scale for the tensor is %wg, and of groups 1: results are multiplied with theirs. So
-    are sums in high precision with %wg, since kernels read codes and factors, which are a bf16 without it."""
+    are sums in high precision with %wg, since kernels read codes and factors, which are a bf16 without it, and sums of
+    E4M3 with %ws where that is one for each row, or one for all."""
     is_nvfp4, scale = scheme.scale == "e4m3", SCALES[scheme.scale].mlir
     first = "" if groups is None else f"{groups}x"
     sizes = f"{first}{n}x{k}"
@@ -92,6 +93,8 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
         exponents = f"tensor<{first}{-(-k // packed.WORD)}x{n}xi32>"
         arguments[:1] = [f"%p{suffix}: {stored} {marks}", f"%e{suffix}: {exponents}"]
         lines.append(f"{w} = fp8.lift %p{suffix}, %e{suffix} : {stored}, {exponents} -> {codes}")
+    if scheme.multiplies_sums(n, k) and groups is None:
+        return _write_unscaled(scheme, n, k, element, arguments, suffix)
     one = f"tensor<{'x'.join('1' * rank)}xf32>"
     if is_nvfp4:
         lines.append(f"%one{suffix} = arith.constant dense<1.0> : {one}")
@@ -110,6 +113,20 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
     lines.append(f"%dense{suffix} = fp8.dequantize {wq} : !fp8.scaled{scaled} -> {wide}")
     steps = (("mulf", f"%wt{suffix}", ONE),) if is_nvfp4 and groups is None else ()
     return Operand(arguments, lines, f"%dense{suffix}", wide, steps)
+
+
+def _write_unscaled(scheme, n, k, element, arguments, suffix):
+    """A weight of E4M3 without its scale, as MXFP8 whose factors are 1, of which kernels read codes."""
+    codes, units = f"tensor<{n}x{k}x{E4M3.mlir}>", f"tensor<{n}x{k // 32}x{E8M0.mlir}>"
+    scaled = f"!fp8.scaled<{n}x{k}x{E4M3.mlir}, block = [1, 32], scale = {E8M0.mlir}>"
+    wide, scale = f"tensor<{n}x{k}x{element}>", f"%ws{suffix}"
+    lines = [f"%units{suffix} = arith.constant dense<1.0> : {units}",
+             f"%wq{suffix} = fp8.assemble %w{suffix}, %units{suffix} : {codes}, {units} -> {scaled}",
+             f"%dense{suffix} = fp8.dequantize %wq{suffix} : {scaled} -> {wide}"]
+    if scheme.weight_block[0] is None:
+        return Operand(arguments, lines, f"%dense{suffix}", wide, (("mulf", scale, ONE),))
+    lines.append(f"%wr{suffix} = tensor.collapse_shape {scale} [[0, 1]] : tensor<{n}x1xf32> into tensor<{n}xf32>")
+    return Operand(arguments, lines, f"%dense{suffix}", wide, (("mulf", f"%wr{suffix}", f"tensor<{n}xf32>"),))
 
 
 def write_epilogue(element, steps):

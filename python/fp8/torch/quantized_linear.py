@@ -131,8 +131,9 @@ class QuantizedLinear(QuantizedWeight):
             return packed.unlift(packed.Lifted(
                 values["weight_packed"], values["weight_exponents"], values["weight_scale"], None), dtype)
         codes, scale, whole = values.get("weight"), values["weight_scale"].data, None
-        if scheme.scale == "e4m3":
+        if scheme.shares_bytes:
             codes = values["weight_packed"].view(torch.float4_e2m1fn_x2)
+        if scheme.scale == "e4m3":
             whole = (1 / values["weight_global_scale"]).view(1, 1)
         elif scheme.scale == "e8m0":
             scale = scale.view(torch.float8_e8m0fnu)
@@ -224,9 +225,9 @@ def arrange(tensors, scheme):
         codes, tensors = tensors[:2], tensors[1:]
     _, scale, *others = tensors
     n, k = codes[0].shape
-    if kind == "e4m3" or known.packed:
-        k *= 2  # Two codes share a byte.
-    elif kind == "e8m0":
+    if known.shares_bytes:
+        k *= 2
+    if kind == "e8m0":
         scale = scale.view(torch.float8_e8m0fnu)
     return n, k, (*codes, scale if scale.ndim == 2 else scale.view(1, 1),
                   *(value.view(1, 1) for value in others))
@@ -246,7 +247,7 @@ def compute(x, tensors, bias, scheme):
     """The layer's result; `scheme` is the str of a Scheme. Raises ArgumentError."""
     n, k = tensors[0].shape
     known = schemes.Scheme.read(scheme)
-    if known.scale == "e4m3" or known.packed:
+    if known.shares_bytes:
         k *= 2
     if x.dtype not in schemes.ELEMENTS or x.ndim == 0 or x.shape[-1] != k:
         hint = ("; what casts to the type of a quantized weight needs that layer in high precision"
@@ -285,7 +286,7 @@ _linear = operations.define(
 
 def _infer_gradient(dy, tensors, scheme):
     known = schemes.Scheme.read(scheme)
-    k = tensors[0].shape[1] * (2 if known.scale == "e4m3" or known.packed else 1)
+    k = tensors[0].shape[1] * (2 if known.shares_bytes else 1)
     return dy.new_empty(*dy.shape[:-1], k)
 
 

@@ -37,6 +37,7 @@ class Scheme:
     - accumulate: "promote" or "fast";
     - packed: whether a weight is E2M1 with exponents, as fp8.torch.packed has it, and multiplied
       as E4M3 with a scale for each row;
+    - in_halves: whether codes are E2M1 with scales in "e8m0", MXFP4, multiplied in high precision;
     - arranged: whether codes of four bits lie as kernels read them (fp8.torch.arranged);
     - invariant: whether the bits of a row of the result depend on that row of activations alone.
     """
@@ -50,6 +51,7 @@ class Scheme:
     packed: bool = False
     invariant: bool = False
     arranged: bool = False
+    in_halves: bool = False
 
     def __post_init__(self):
         if self.invariant and self.dynamic and self.input_block is not None and (
@@ -66,7 +68,21 @@ class Scheme:
 
     @property
     def codes(self):
-        return E2M1 if self.scale == "e4m3" else E4M3
+        return E2M1 if self.scale == "e4m3" or self.in_halves else E4M3
+
+    @property
+    def is_mxfp4(self):
+        return self.packed or self.in_halves
+
+    @property
+    def shares_bytes(self):
+        """Whether two codes share a byte."""
+        return self.packed or self.codes is E2M1
+
+    def multiplies_sums(self, n, k):
+        """Whether sums of products with E4M3, of a weight of N x K, are multiplied with scales, so that kernels read codes."""
+        return (self.input_block is None and self.scale == "f32" and not self.packed and self.weight_block[1] is None
+                and n % 2 == 0 and k % 64 == 0)
 
     @property
     def sums(self):
@@ -105,7 +121,7 @@ class Scheme:
         if self.packed:
             tensors[codes] = (n, k // 2), torch.uint8
             tensors["weight_exponents"] = (-(-k // packed.WORD), n), torch.int32
-        elif self.scale == "e4m3":
+        elif self.shares_bytes:
             tensors[codes] = (n, k // 2), torch.uint8
         else:
             tensors["weight"] = (n, k), torch.float8_e4m3fn
@@ -152,9 +168,8 @@ _OPTIONS = {"use_power_2_scales": "pow2", "amax_epsilon": "amax_epsilon", "style
             "mode": "mode", "nonfinite": "nonfinite"}
 
 
-# What weights are, where they are not those of the recipe: block, scale, and whether they are packed.
-_WEIGHTS = {"mxfp4": ((1, None), "f32", True), "mxfp8": ((1, 32), "e8m0", False),
-            "nvfp4": ((1, 16), "e4m3", False)}
+# What weights are beside activations in high precision, where they are not those of the recipe: block and scale.
+_WEIGHTS = {"mxfp4": ((1, 32), "e8m0"), "mxfp8": ((1, 32), "e8m0"), "nvfp4": ((1, 16), "e4m3")}
 
 
 def make_scheme(recipe, is_calibrated, weights=None, activations=None):
@@ -172,8 +187,8 @@ def make_scheme(recipe, is_calibrated, weights=None, activations=None):
             raise ArgumentError("expected no calibration with activations in bf16, which have no scales")
         scheme = replace(scheme, input_block=None)
         if weights:
-            block, scale, is_packed = _WEIGHTS[weights]
-            scheme = replace(scheme, weight_block=block, scale=scale, packed=is_packed,
+            block, scale = _WEIGHTS[weights]
+            scheme = replace(scheme, weight_block=block, scale=scale, in_halves=weights == "mxfp4",
                              rule=casts.make_rule(scale, {}))
         return scheme
     if activations == "fp8" and "nvfp4" in (weights, recipe._name):
@@ -190,13 +205,20 @@ def make_scheme(recipe, is_calibrated, weights=None, activations=None):
     return scheme
 
 
+def leave_activations(scheme):
+    """The Scheme of the same weights with activations as they are: MXFP4 has no need to be E4M3 then."""
+    left = replace(scheme, input_block=None, dynamic=True)
+    return replace(left, weight_block=(1, packed.GROUP), scale="e8m0", packed=False, in_halves=True,
+                   rule=casts.make_rule("e8m0", {})) if scheme.packed else left
+
+
 def with_activations(scheme, activations, name):
     """The Scheme of the layer `name` with activations in "bf16", as they are, or in "fp8"; None for those it has.
     Raises UnsupportedError where nothing computes it."""
     if activations not in (None, "fp8", "bf16"):
         raise ArgumentError(f"expected activations to be fp8, bf16 or None, but got {activations!r}")
     if activations == "bf16":
-        return replace(scheme, input_block=None, dynamic=True)
+        return leave_activations(scheme)
     if activations is None or scheme.input_block is not None and scheme.scale != "e4m3":
         return scheme
     if scheme.scale == "e4m3":
@@ -254,6 +276,8 @@ def quantize_weight(weight, scheme):
                 "weight_global_scale": 1 / quantized.tensor_scale_inv.reshape(1)}
     if scheme.scale == "e8m0":
         scale = scale.view(torch.uint8)
+    if scheme.in_halves:
+        return {"weight_packed": quantized.codes.view(torch.uint8), "weight_scale": scale}
     if scheme.weight_block == (None, None):
         scale = scale.reshape(1)
     return {"weight": quantized.codes, "weight_scale": scale}

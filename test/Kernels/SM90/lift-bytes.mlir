@@ -81,14 +81,29 @@ func.func @parts(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
 
 // -----
 
-// A word of factors is for 128 of K.
+// Blocks of K have 64 elements of bf16.
 
-!w = !fp8.scaled<64x288xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
-func.func @words(%a: tensor<8x288xbf16>, %w: !w) -> tensor<8x64xbf16> {
-  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x288xbf16>
-  // expected-error @below {{expected K to be a multiple of 128, of which packed weights have a word of factors, but got 288}}
+!w = !fp8.scaled<64x96xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @words(%a: tensor<8x96xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x96xbf16>
+  // expected-error @below {{expected K to be a multiple of 64 for packed weights with factors of a byte, but got 96}}
   %0 = fp8.matmul %a, %b accumulate = fast
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
-    : tensor<8x288xbf16>, tensor<64x288xbf16> -> tensor<8x64xbf16>
+    : tensor<8x96xbf16>, tensor<64x96xbf16> -> tensor<8x64xbf16>
   return %0 : tensor<8x64xbf16>
+}
+
+// -----
+
+// Factors of every other row begin within a word, and those of each expert alike
+// where there is an even number of rows.
+
+!w = !fp8.scaled<65x192xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @odd_rows(%a: tensor<8x192xbf16>, %w: !w) -> tensor<8x65xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<65x192xbf16>
+  // expected-error @below {{expected N to be even where K is no multiple of 128, of which packed weights have a word of factors, but got 65}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
+    : tensor<8x192xbf16>, tensor<65x192xbf16> -> tensor<8x65xbf16>
+  return %0 : tensor<8x65xbf16>
 }
