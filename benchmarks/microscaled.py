@@ -4,7 +4,8 @@ Random shapes. A row has the times of one: of the product of codes and factors o
 has it, with a number of rows that the program does not know (`any`), and as one of bf16 (`wide`); of one whose A is bf16 and whose B kernels read as codes (`weights`), and as the compiler has it with
 any number of rows (`weights_any`), and of four bits with codes that are arranged for that (`arranged`, `both_arranged`,
 docs/PackedWeights.md); of ours in bf16, of a pass that decodes B, both one after the other (`apart`), and of ours
-in E4M3 with a factor for each row (`rows`), also with weights in MXFP4 that are lifted to it (`w4a8`, `w4a8_arranged`). Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
+in E4M3 with a factor for each row (`rows`), also with weights in MXFP4 that are lifted to it (`w4a8`, `w4a8_arranged`), and
+of bf16 beside E4M3 that kernels read (`e4m3_weights`). Copies that move as many bytes as weights of 8 and of 4.5 bits have are `copy_8` and `copy_4`. Beside them are PyTorch's `F.linear` in bf16 and `torch._scaled_mm`, in
 the same rounds, by CUDA graphs. `--grouped` has mixtures of experts in their place, whose groups are of random sizes,
 one of them empty. Results are compared with those of numbers that PyTorch decodes.
 
@@ -115,6 +116,8 @@ def list_configs(build, write, kind, shape, count):
     done = subprocess.run([build / "bin/fp8-tune", "-", "--costs", "--target=sm_90a", "--recipe=none"], check=True, text=True,
                           capture_output=True, input=write(kind, "f", *shape))
     if write is write_both and "multiplied in bf16" in done.stderr:
+        if shape[0] <= 8:  # It always is.
+            return []
         return widen_configs(list_configs(build, write, kind, (8, *shape[1:]), count), shape[0])
     found = {}
     keys = "tile_m|tile_n|lifters|lift_warps|swap_ab|schedule|consumers" + ("|split_k" if write is write_both else "")
@@ -168,6 +171,20 @@ def write_lifted(name, m, n, k, pin="", arranged=False):
                     f"{types[1]} -> {d}\n", d)
 
 
+def write_unscaled(m, n, k):
+    """bf16 by E4M3 with a factor for each row, as layers have it: sums are multiplied with factors."""
+    wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
+    codes, units, factors = tensor_type((n, k), "f8E4M3FN"), tensor_type((n, k // 32), "f8E8M0FNU"), tensor_type((n,), "f32")
+    scaled = f"!fp8.scaled<{n}x{k}xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>"
+    return function("e4m3_weights", [f"%x: {wide_a}", f"%b: {codes}", f"%f: {factors}"],
+                    f"  %units = arith.constant dense<1.0> : {units}\n"
+                    f"  %w = fp8.assemble %b, %units : {codes}, {units} -> {scaled}\n"
+                    f"  %y = fp8.dequantize %w {{fp8.folded}} : {scaled} -> {wide_b}\n"
+                    f"  %r = fp8.matmul %x, %y accumulate = fast epilogue(%f : {factors}) {{\n  ^bb0(%acc: f32, %o: f32):\n"
+                    f"    %v = arith.mulf %acc, %o : f32\n    %t = arith.truncf %v : f32 to bf16\n    fp8.yield %t : bf16\n  }} : "
+                    f"{wide_a}, {wide_b} -> {d}\n", d)
+
+
 def write_shape(m, n, k):
     wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
     types = [f"!fp8.scaled<{rows}x{k}xf8E4M3FN, block = [1, *], scale = f32>" for rows in (m, n)]
@@ -179,6 +196,7 @@ def write_shape(m, n, k):
     return "".join([*(write_kind(kind, m, n, k) for kind in KINDS), function(
         "bf16", [f"%x: {wide_a}", f"%y: {wide_b}"], f"  %r = fp8.matmul %x, %y accumulate = fast : {wide_a}, {wide_b} -> {d}\n",
         d), *(write_lifted(name, m, n, k, arranged="arranged" in name) for name in ("w4a8", "w4a8_arranged", "w4a8_decode")),
+        write_unscaled(m, n, k),
         function("rows", arguments, made + f"  %r = fp8.matmul %a_value, %b_value accumulate = fast : {types[0]}, "
                      f"{types[1]} -> {d}\n", d)])
 
@@ -321,6 +339,9 @@ class Shape:
         for name in [name for name in self.functions if re.match("w4a8(_arranged)?(_[0-9]+)?$", name)]:
             own = arrange("w4a8", packed) if "arranged" in name else packed
             self.add(name, [codes[0], ones[0], *own], exact, most=2e-2)
+        self.add("e4m3_weights", [wide_a, lifted, torch.ones(n, device="cuda")], self.multiply(wide_a, lifted, []))
+        for name, share in (("copy_8", 1), ("copy_4", 0.5625)):
+            self.add_copy(name, int(share * n * k / 2))
         self.calls["torch_bf16"] = lambda: torch.nn.functional.linear(wide_a, wide_b)
         self.calls["torch_rows"] = lambda: torch._scaled_mm(
             codes[0], codes[1].t(), ones[0], ones[1].t(), out_dtype=torch.bfloat16, use_fast_accum=True)
@@ -337,6 +358,10 @@ class Shape:
         if name in self.functions:
             self.calls[name] = Call(self.gpu, self.functions[name], [value.contiguous() for value in values])
             self.expected[name] = (expected, most)
+
+    def add_copy(self, name, size):
+        source, copied = torch.ones(2, size, dtype=torch.uint8, device="cuda")
+        self.calls[name] = lambda: copied.copy_(source)
 
     def check(self):
         """The errors of those that are wrong."""
@@ -360,6 +385,8 @@ def run_shape(gpu, folder, shape, args):
     row = {"shape": shape, "wrong": wrong, "times": times, **work, "ratios": {
         name: get_ratio(times["torch_bf16"], own) for name, own in times.items()
         if name != "torch_bf16" and not name.endswith("_decode")}}
+    row["copy_ratios"] = {name: get_ratio(times[f"copy_{8 if '8' in name.split('_')[0] or 'e4m3' in name else 4}"], times[name])
+                          for name in ("mxfp8_weights", "e4m3_weights", "nvfp4_weights", "nvfp4_arranged") if name in times}
     for kind in KINDS:
         both = [times.get(name, {}).get("ms") for name in ("bf16", f"{kind}_decode")]
         if all(both) and "ms" in times["torch_bf16"]:
@@ -379,7 +406,7 @@ def show_means(rows):
     """Geometric means and the least of the speeds by PyTorch's in bf16, of few rows and of many."""
     for label, first, last in (("rows <= 64", 0, 64), ("65 to 1023", 65, 1023), ("rows >= 1024", 1024, 1 << 30)):
         of_rows = [row for row in rows if first <= row["shape"][0] <= last]
-        for of, peer in (("ratios", ""), ("w4a8_ratios", " of rows")):
+        for of, peer in (("ratios", ""), ("w4a8_ratios", " of rows"), ("copy_ratios", " of a copy")):
             for name in dict.fromkeys(name for row in of_rows for name in row.get(of, ())):
                 ratios = [row[of][name] for row in of_rows if row[of].get(name)]
                 if ratios and not name[-1].isdigit():

@@ -2,10 +2,14 @@
 # RUN: %import_python %s
 """Checkpoints that are not what they say: refused by name, with the model as it was."""
 
+import copy
 import json
+import os
+import random
 import sys
 import tempfile
 import unittest
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +147,60 @@ class Wrong(unittest.TestCase):
         (self.path / "more.safetensors").unlink()
         (self.path / "config.json").write_text(json.dumps({"quantization_config": [1]}))
         self.refuse("gpt_oss", "expected a quantization_config")
+
+    def test_drawn(self):
+        """Entries of a config that are absent or anything else, matrices under each other's names, and bytes of a header: each
+        is refused as an error of the package with the model as it was, or is loaded."""
+        rng = random.Random(int(os.environ.get("FP8_FUZZ_SEED", 0)))
+        drawn = {(kind, layout): write_numbered(make_model(kind), kind, layout)[0] for kind, layout in (
+            ("mixtral", "mxfp4"), ("qwen3_moe", "nvfp4"), ("deepseek_v3", "deepseek-ue8m0"), ("qwen3_moe", "modelopt-w4a16"))}
+        for number in range(int(os.environ.get("FP8_FUZZ_COUNT", 32))):
+            key = rng.choice(list(drawn))
+            tensors, quantization = dict(drawn[key]), copy.deepcopy(LAYOUTS[key[1]][1])
+            what = [change(rng, tensors, quantization) for change in rng.choices([change_config, exchange], k=rng.randint(1, 2))]
+            with self.subTest(number=number, key=key, what=what):
+                self.write(tensors, quantization)
+                if rng.random() < 0.2:
+                    file = self.path / "model.safetensors"
+                    data = bytearray(file.read_bytes())
+                    data[rng.randrange(8, 8 + int.from_bytes(data[:8], "little"))] = rng.randrange(256)
+                    file.write_bytes(data)
+                model = make_model(key[0], seed=1)
+                before = {name: value.clone() for name, value in model.state_dict().items()}
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        fp8.torch.load_quantized(model, self.path)
+                except fp8.Error:
+                    after = model.state_dict()
+                    self.assertEqual(after.keys(), before.keys())
+                    self.assertTrue(all(torch.equal(value, before[name]) for name, value in after.items()))
+
+
+def change_config(rng, _, config):
+    """Takes away an entry, or gives it another value."""
+    places = []
+
+    def find(node):
+        for name, value in list(node.items()) if isinstance(node, dict) else list(enumerate(node)):
+            places.append((node, name))
+            if isinstance(value, (dict, list)):
+                find(value)
+    find(config)
+    node, name = rng.choice(places)
+    value = rng.choice([None, [], {}, -1, 3, 64, 2.5, "x", "", True, ["re:("], "float", {"a": 1}, "absent"])
+    if value == "absent":
+        del node[name]
+    else:
+        node[name] = value
+    return name, value
+
+
+def exchange(rng, tensors, _):
+    """Has two tensors under each other's names."""
+    first, second = rng.sample(list(tensors), 2)
+    tensors[first], tensors[second] = tensors[second], tensors[first]
+    return first, second
 
 
 if __name__ == "__main__":

@@ -108,7 +108,27 @@ def read(config, model_config=None):
     if reader is None:
         raise UnsupportedError(f"expected a checkpoint of compressed-tensors, fp8, mxfp4 or modelopt, but "
                                f"got the quant_method '{method}'")
-    return reader(config, model_config or {})
+    find = _guard(reader, config)(config, model_config or {})
+
+    def check(name):
+        scheme = _guard(find, config)(name)
+        sizes = () if isinstance(scheme, str) else (*scheme.weight_block, *(scheme.input_block or ()))
+        wrong = next((size for size in sizes if size is not None and (type(size) is not int or size < 1)), None)
+        if wrong is not None:
+            raise UnsupportedError(f"expected sizes of blocks of '{name}' in the quantization_config, but got {wrong!r}")
+        return scheme
+    return check
+
+
+def _guard(function, config):
+    """What calls a function that takes a config for one of its method, with an error of ours where it is none."""
+    def call(*arguments):
+        try:
+            return function(*arguments)
+        except (TypeError, AttributeError, LookupError, ValueError, re.error) as error:
+            raise UnsupportedError(f"expected a quantization_config as '{config.get('quant_method')}' has it, but got one that "
+                                   f"cannot be read: {error}") from error
+    return call
 
 
 def _read_compressed_tensors(config, _):
