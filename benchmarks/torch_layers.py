@@ -1,7 +1,7 @@
 """Layers as modules of PyTorch, forward and backward, in FP8 and beside others.
 
 A linear layer of Llama 3 8B's sizes and a wide one, the SwiGLU MLP with RMSNorm, a transformer
-layer of that model (its attention is PyTorch's), and a small MLP of batch 32: by `Linear` layers, in eager mode and within torch.compile, and by torch.compile's backend (if
+layer of that model (its attention is PyTorch's, but for ways with `dpa` or `attention`), and a small MLP of batch 32: by `Linear` layers, in eager mode and within torch.compile, and by torch.compile's backend (if
 torch-mlir is there), beside PyTorch in bf16, eager and compiled, and torchao's tensorwise and
 row-wise training (if it is there). Every run is from the same tensors, in rounds that
 alternate, called from Python and as a CUDA graph, which leaves the host's time out; errors are
@@ -118,8 +118,17 @@ WAYS = {
     "layers delayed fast, compiled": lambda model: torch.compile(
         convert("delayed,accumulate=fast_fprop", model)),
     "layers rowwise, compiled": lambda model: torch.compile(convert("rowwise", model)),
+    "layers dpa, compiled": lambda model: torch.compile(
+        convert(fp8.DelayedScaling(fp8_dpa=True), model)),
+    "layers dpa fast, compiled": lambda model: torch.compile(
+        convert(fp8.DelayedScaling(accumulate="fast_fprop", fp8_dpa=True), model)),
     "backend delayed": functools.partial(use_backend, "delayed"),
     "backend delayed fast": functools.partial(use_backend, "delayed,accumulate=fast_fprop"),
+    "backend dpa": functools.partial(use_backend, fp8.DelayedScaling(fp8_dpa=True)),
+    "backend dpa fast": functools.partial(
+        use_backend, fp8.DelayedScaling(accumulate="fast_fprop", fp8_dpa=True)),
+    "backend attention, fast": functools.partial(
+        use_backend, "delayed,accumulate=fast_fprop", attention="fp8"),
     "backend delayed, cached": functools.partial(use_backend, "delayed", cache_weights=True),
     "backend current": functools.partial(use_backend, "current"),
     "backend rowwise": functools.partial(use_backend, "rowwise"),

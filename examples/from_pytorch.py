@@ -79,9 +79,27 @@ def pad_constant(x, amounts, value=0):
     return pad(x, amounts, "constant", value)
 
 
+def cumsum(x, dim, dtype=None):
+    """Sums so far, by sums of ever more neighbours: torch-mlir makes a scan of it, which is no
+    operation of linalg."""
+    if x.ndim == 0 or not isinstance(x.shape[dim], int):
+        return NotImplemented
+    if dtype is None:
+        dtype = x.dtype if x.dtype.is_floating_point or x.dtype.is_complex else torch.int64
+    # As PyTorch adds up 16 bits.
+    wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) else dtype
+    y, dim, distance = x.to(wide), dim % x.ndim, 1
+    while distance < x.shape[dim]:
+        before = y.narrow(dim, 0, x.shape[dim] - distance)
+        y = y + torch.cat([torch.zeros_like(y.narrow(dim, 0, distance)), before], dim)
+        distance *= 2
+    return y.to(dtype)
+
+
 # What torch-mlir, or torch's own decomposition of it, does not take as it is.
 DECOMPOSITIONS = {torch.ops.aten.linear.default: linear, torch.ops.aten.pad.default: pad,
-                  torch.ops.aten.constant_pad_nd.default: pad_constant}
+                  torch.ops.aten.constant_pad_nd.default: pad_constant,
+                  torch.ops.aten.cumsum.default: cumsum}
 
 
 def check_pads(program):

@@ -148,8 +148,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
 
 def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, window=None, bottom_right=False,
             key_ranges=None, sinks=None, cap=None, dropout_p=0.0, dropout_state=None, format=None, accumulate=None,
-            invariant=False, unit=-1):
-    """The same, where the number of an AttentionUnit is given."""
+            invariant=False, unit=-1, with_lse=False):
+    """The same, where the number of an AttentionUnit is given, and maybe logarithms of sums beside the result."""
     check_settings(format, accumulate)
     if invariant and format is not None:
         raise ArgumentError(f"expected no format in invariant attention, since scales are of all queries, but got {format!r}")
@@ -166,4 +166,5 @@ def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, wind
     heads_first = _lies_heads_first((query, key, value))
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
                                     accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant), unit)
-    return attention_ops.attend(query, key, value, others, options)[0]
+    results = attention_ops.attend(query, key, value, others, options)
+    return tuple(results[:2]) if with_lse else results[0]

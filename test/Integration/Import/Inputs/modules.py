@@ -50,6 +50,15 @@ class Shift(nn.Module):
                 "positive": pad(x, (1, 2))}
 
 
+class Sums(nn.Module):
+    """Sums so far, as numbers of positions of a mask are made; torch-mlir makes scans of them."""
+
+    def forward(self, x):
+        mask = (x > 0).long()
+        return {"rows": x.cumsum(0), "columns": x.cumsum(-1), "half": x.half().cumsum(1),
+                "positions": mask.cumsum(1) * mask, "one": x[:1].cumsum(0), "bool": (x > 0).cumsum(1)}
+
+
 class Noise(nn.Module):
     def forward(self, x):
         return x + torch.rand_like(x)
@@ -68,6 +77,11 @@ class Wide(nn.Module):
 
 def shift():
     return Shift(), (torch.arange(96.0).reshape(2, 6, 8),)
+
+
+def sums():
+    x = torch.randn(5, 13, generator=torch.Generator().manual_seed(1))
+    return Sums(), (x,)
 
 
 def noise():
