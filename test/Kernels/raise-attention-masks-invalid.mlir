@@ -43,7 +43,7 @@ func.func @not_always(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: te
 
 // -----
 
-// Numbers of 8 bits may wrap to some below 0.
+// Numbers of 6 bits wrap to some below 0.
 
 // REMARK: remark: attention stays two products and a softmax: expected keys hidden by a window, or by a tensor of i1 that is 0 there, but got something else
 // CHECK-LABEL: @few_bits
@@ -66,9 +66,9 @@ func.func @few_bits(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tens
   ^bb0(%score: f32, %unused: f32):
     %i = linalg.index 1 : index
     %j = linalg.index 2 : index
-    %w = arith.index_cast %j : index to i8
-    %first = arith.constant 0 : i8
-    %y = arith.cmpi sge, %w, %first : i8
+    %w = arith.index_cast %j : index to i6
+    %first = arith.constant 0 : i6
+    %y = arith.cmpi sge, %w, %first : i6
     %hidden = arith.constant 0xFF800000 : f32
     %x = arith.select %y, %score, %hidden : f32
     linalg.yield %x : f32

@@ -121,6 +121,9 @@ LogicalResult AttentionMatcher::matchMask(Element *mask) {
   // What a program computes of numbers of queries and keys, and no window
   // says, is a tensor of it all the same.
   Element *stored = getStored(mask);
+  if (!stored && isRoundedToFewBits(mask))
+    return fail("expected a mask of 16 bits or more, but got one that is "
+                "rounded to fewer");
   mask = trace->skipCasts(mask);
   if (matchHiding(mask))
     return success();
@@ -200,11 +203,32 @@ LogicalResult AttentionMatcher::matchScores(Element *scores) {
     if (isRoundedToFewBits(scores))
       return fail("expected scores of 16 bits or more, but got some that are "
                   "rounded to fewer");
-    if (getProduct(step))
+    if (linalg::LinalgOp product = getProduct(step)) {
+      if (failed(checkMask(product)))
+        return failure();
       return matchOperands(step);
+    }
     if (step->kind == Kind::Tensor || failed(matchStep(step, scores)))
       return failure();
   }
+}
+
+LogicalResult AttentionMatcher::checkMask(linalg::LinalgOp product) {
+  if (!pattern.mask)
+    return success();
+  SmallVector<Value> left{pattern.mask->tensor};
+  llvm::DenseSet<Operation *> seen;
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val().getDefiningOp();
+    if (op == product)
+      return fail("expected a mask that is not made of scores, but got one "
+                  "that is");
+    // What comes before the product has nothing of it.
+    if (op && op->getBlock() == product->getBlock() &&
+        product->isBeforeInBlock(op) && seen.insert(op).second)
+      llvm::append_range(left, op->getOperands());
+  }
+  return success();
 }
 
 /// A finite score hides nothing from a query that sees no key.

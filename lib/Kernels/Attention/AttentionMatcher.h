@@ -60,6 +60,8 @@ private:
   bool hasProduct(Element *element);
   /// Whether conversions that `skipCasts` skips go below 16 bits.
   bool isRoundedToFewBits(Element *element);
+  /// A mask that is made of the scores would keep their product.
+  LogicalResult checkMask(linalg::LinalgOp product);
   /// A finite score hides nothing from a query that sees no key.
   LogicalResult checkWindow();
 

@@ -14,36 +14,73 @@
 using namespace mlir;
 using namespace mlir::fp8;
 
+/// Whether numbers up to `most`, and as many below 0, are some of a type.
+static bool hasRoom(Type type, int64_t most) {
+  auto integer = dyn_cast<IntegerType>(type);
+  // Programs count with 64 bits what has no more elements.
+  return !integer || integer.getWidth() >= 64 ||
+         (integer.getWidth() > 1 && most < int64_t(1)
+                                               << (integer.getWidth() - 1));
+}
+
+std::optional<WindowMatcher::Sum> WindowMatcher::getIndex(Element *element) {
+  // No GPU has room for more, of numbers that are known when a program runs.
+  constexpr int64_t mostPositions = int64_t(1) << 30;
+  int64_t extent = trace.getDigits().getExtent(element->index);
+  Sum sum;
+  sum.most = ShapedType::isDynamic(extent) ? mostPositions : extent;
+  if (llvm::equal(element->index, keys)) {
+    sum.ofKey = 1;
+    return sum;
+  }
+  if (queries && *queries != element->index)
+    return std::nullopt;
+  queries = element->index;
+  sum.ofQuery = 1;
+  return sum;
+}
+
+std::optional<WindowMatcher::Sum> WindowMatcher::getConverted(Element *element,
+                                                              unsigned depth) {
+  std::optional<Sum> sum = getSum(element->operands[0], depth);
+  // Without a sign a number below 0 is another one.
+  bool hasSign =
+      !isa<arith::ExtUIOp, arith::IndexCastUIOp>(element->op) ||
+      (sum && sum->ofKey >= 0 && sum->ofQuery >= 0 && sum->number >= 0);
+  return sum && hasSign && hasRoom(element->getType(), sum->most)
+             ? sum
+             : std::nullopt;
+}
+
 std::optional<WindowMatcher::Sum> WindowMatcher::getSum(Element *element,
                                                         unsigned depth) {
   // Longer sums than any mask has, of parts that may be shared.
-  if (depth > 8)
+  if (depth > 16)
     return std::nullopt;
-  element = trace.skipCasts(element);
-  if (element->kind == Element::Kind::Index) {
-    if (llvm::equal(element->index, keys))
-      return Sum{1, 0, 0};
-    if (queries && *queries != element->index)
-      return std::nullopt;
-    queries = element->index;
-    return Sum{0, 1, 0};
-  }
+  element = trace.look(element);
+  if (element->kind == Element::Kind::Index)
+    return getIndex(element);
   if (element->kind == Element::Kind::Constant) {
     auto number = dyn_cast<IntegerAttr>(element->constant);
     if (!number || number.getValue().getSignificantBits() > 40)
       return std::nullopt;
-    return Sum{0, 0, number.getValue().getSExtValue()};
+    int64_t value = number.getValue().getSExtValue();
+    return Sum{0, 0, value, std::abs(value)};
   }
-  if (element->kind != Element::Kind::Operation ||
-      !isa<arith::AddIOp, arith::SubIOp>(element->op))
+  if (element->kind != Element::Kind::Operation)
+    return std::nullopt;
+  if (isa<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::IndexCastOp,
+          arith::IndexCastUIOp>(element->op))
+    return getConverted(element, depth + 1);
+  if (!isa<arith::AddIOp, arith::SubIOp>(element->op))
     return std::nullopt;
   std::optional<Sum> lhs = getSum(element->operands[0], depth + 1);
   std::optional<Sum> rhs = getSum(element->operands[1], depth + 1);
-  if (!lhs || !rhs)
+  if (!lhs || !rhs || !hasRoom(element->getType(), lhs->most + rhs->most))
     return std::nullopt;
   int64_t sign = isa<arith::SubIOp>(element->op) ? -1 : 1;
   return Sum{lhs->ofKey + sign * rhs->ofKey, lhs->ofQuery + sign * rhs->ofQuery,
-             lhs->number + sign * rhs->number};
+             lhs->number + sign * rhs->number, lhs->most + rhs->most};
 }
 
 /// Whether the least, or most, that a number may be decides what `predicate`
@@ -86,18 +123,13 @@ bool WindowMatcher::isAlways(const Sum &sum,
 
 LogicalResult WindowMatcher::matchComparison(Element *comparison,
                                              bool isVisible) {
-  // Numbers of few bits wrap.
-  if (auto type = dyn_cast<IntegerType>(
-          getElementTypeOrSelf(comparison->op->getOperand(0).getType()));
-      type && type.getWidth() < 32)
-    return failure();
   std::optional<Digits> before = queries;
   std::optional<Sum> lhs = getSum(comparison->operands[0]);
   std::optional<Sum> rhs = getSum(comparison->operands[1]);
   if (!lhs || !rhs)
     return failure();
   Sum sum{lhs->ofKey - rhs->ofKey, lhs->ofQuery - rhs->ofQuery,
-          lhs->number - rhs->number};
+          lhs->number - rhs->number, lhs->most + rhs->most};
   auto predicate = cast<arith::CmpIOp>(comparison->op).getPredicate();
   if (!isVisible)
     predicate = arith::invertPredicate(predicate);

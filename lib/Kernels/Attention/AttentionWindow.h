@@ -30,10 +30,13 @@ public:
   std::optional<int64_t> first, last;
 
 private:
-  /// ofKey * key + ofQuery * query + number.
+  /// ofKey * key + ofQuery * query + number. Neither the sum nor any part of it
+  /// is further from 0 than `most`.
   struct Sum {
-    int64_t ofKey = 0, ofQuery = 0, number = 0;
+    int64_t ofKey = 0, ofQuery = 0, number = 0, most = 0;
   };
+  std::optional<Sum> getIndex(Element *element);
+  std::optional<Sum> getConverted(Element *element, unsigned depth);
   std::optional<Sum> getSum(Element *element, unsigned depth = 0);
   LogicalResult matchComparison(Element *comparison, bool isVisible);
   /// What is chosen by a condition and compared with a number, as an added mask
