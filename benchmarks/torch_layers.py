@@ -203,7 +203,7 @@ def measure(call):
 
 
 def describe(error):
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def make_runs(model, x, dy, ways, accumulates):
@@ -271,7 +271,7 @@ def benchmark(workload, ways, rounds, batches=False, accumulates=False):
               + (f"{graph:>9.3f}{graph / reference_graph:>11.3f}" if graph else f"{'-':>9}{'-':>11}")
               + f"{peaks[name]:>9.0f}{errors[name]:>15.4f}", flush=True)
     for name, reason in failures.items():
-        print(f"{name:>26}  {reason[:150]}")
+        print(f"{name:>26}  {reason[:300]}")
         rows.append({"workload": workload, "name": name, "failure": reason})
     return rows, is_correct
 

@@ -169,6 +169,36 @@ func.func @saved(%p: !qkv, %q: !qkv, %k: !qkv, %v: !qkv, %grad: !qkv, %zero: !qk
   return %dq, %dk, %dv : !qkv, !qkv, !qkv
 }
 
+// The same of exponentials and their sums, which a forward has kept in place of shares: their quotient comes first.
+// CHECK: kept.dv: high precision; role attention.dv,
+// CHECK: kept.dp: high precision; role attention.dp,
+// CHECK: kept.dq: high precision; role attention.dq,
+// CHECK: kept.dk: high precision; role attention.dk,
+// GIVEN: kept.dv: fp8; role attention.dv, {{.*}} a f8E4M3FN[*x*]f32, b f8E5M2[*x*]f32
+// GIVEN: kept.dp: fp8; role attention.dp, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: kept.dq: fp8; role attention.dq, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+// GIVEN: kept.dk: fp8; role attention.dk, {{.*}} a f8E5M2[*x*]f32, b f8E4M3FN[*x*]f32
+func.func @kept(%e: !qkv, %sums: !row, %q: !qkv, %k: !qkv, %v: !qkv, %grad: !qkv, %zero: !qkv, %none: !row) -> (!qkv, !qkv, !qkv) {
+  %wide_sums = linalg.broadcast ins(%sums : !row) outs(%zero : !qkv) dimensions = [2]
+  %p = linalg.div ins(%e, %wide_sums : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %turned = linalg.transpose ins(%p : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dv = linalg.batch_matmul ins(%turned, %grad : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("kept.dv")
+  %dp = linalg.batch_matmul indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, n, k)>, affine_map<(b, m, n, k) -> (b, m, n)>]
+      ins(%grad, %v : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("kept.dp")
+  %products = linalg.mul ins(%dp, %p : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %delta = linalg.reduce ins(%products : !qkv) outs(%none : !row) dimensions = [2] (%in: f32, %acc: f32) {
+    %a = arith.addf %in, %acc : f32
+    linalg.yield %a : f32
+  }
+  %wide_delta = linalg.broadcast ins(%delta : !row) outs(%zero : !qkv) dimensions = [2]
+  %lost = linalg.mul ins(%p, %wide_delta : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %ds = linalg.sub ins(%products, %lost : !qkv, !qkv) outs(%zero : !qkv) -> !qkv
+  %dq = linalg.batch_matmul ins(%ds, %k : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("kept.dq")
+  %ds_turned = linalg.transpose ins(%ds : !qkv) outs(%zero : !qkv) permutation = [0, 2, 1]
+  %dk = linalg.batch_matmul ins(%ds_turned, %q : !qkv, !qkv) outs(%zero : !qkv) -> !qkv loc("kept.dk")
+  return %dq, %dk, %dv : !qkv, !qkv, !qkv
+}
+
 // No attention: the gradient of a norm, whose input was kept, is of a layer's gradient.
 // CHECK: norm.dx: fp8; role fprop,
 // CHECK: norm.dw: fp8; role fprop,
