@@ -7,6 +7,7 @@ import unittest
 from unittest import mock
 
 import torch
+from torch.nn.attention.flex_attention import create_block_mask
 
 import fp8.torch
 from fp8.torch import attention_programs
@@ -81,6 +82,26 @@ class Emulated(unittest.TestCase):
             for queries in 80, 2:
                 some, rows = q[:, :, -queries:].contiguous(), mask[:, :, -queries:].contiguous()
                 self.compare(lambda rows: fp8.torch.scaled_dot_product_attention(some, k, v, rows), rows)  # noqa: B023
+
+    def test_functions_over_scores(self):
+        """As flex_attention takes them: what is added by keys beside ranges and a cap, and a mask with gaps."""
+        torch.manual_seed(5)
+        slopes, documents = 2.0 ** -torch.arange(1, 5), torch.tensor([0] * 21 + [1] * 30 + [2] * 14)
+        q, k, v = make(2, 4, 65, 16, seed=1), *(make(2, 2, 65, 16, seed=seed) for seed in (2, 3))
+
+        def bend(score, b, h, q, k):
+            return 2 * torch.tanh(score / 2) + slopes[h] * (k - q)
+
+        for seen in (lambda b, h, q, k: (documents[q] == documents[k]) & (q >= k), lambda b, h, q, k: (q + k) % 3 != 0):
+            mask = create_block_mask(seen, None, None, 65, 65, device="cpu", BLOCK_SIZE=16)
+            for score_mod in None, bend:
+                with self.subTest(bends=score_mod is not None):
+                    call = lambda: fp8.torch.flex_attention(q, k, v, score_mod, mask, enable_gqa=True)
+                    expected = call()
+                    with mock.patch.object(attention_programs, "get_function",
+                                           lambda shape, target: _get_function(shape, "sm_90a")):
+                        found = call().float()
+                    self.assertLess((found - expected.float()).norm() / expected.float().norm(), 0.01)
 
 
 if __name__ == "__main__":
