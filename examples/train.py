@@ -13,7 +13,7 @@ What is set by variables has an option, too, which goes first:
     FP8_FIRST_LAST_BF16      --first-last-bf16: layers in bf16 at either end (1)
     OPTIMIZER                --optimizer: adamw, or adamw8bit of torchao or bitsandbytes
 
-The model and the text are those of train_transformer.py.
+The model is that of train_transformer.py, and so is the text, unless --text names a file.
 """
 
 import argparse
@@ -137,6 +137,7 @@ def parse_arguments(environment):
     parser.add_argument("--first-last-bf16", type=int, default=get("FP8_FIRST_LAST_BF16", "1"))
     parser.add_argument("--optimizer", default=get("OPTIMIZER", "adamw"), choices=["adamw", "adamw8bit"])
     parser.add_argument("--compare", type=Path, metavar="PAGE", help="train bf16, too, and write a page")
+    parser.add_argument("--text", type=Path, help="what to train on, in place of this repository's documentation")
     parser.add_argument("--out", type=Path, help="records as JSON")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     for name, default in (("steps", 200), ("width", 256), ("depth", 4), ("batch", 16), ("length", 256),

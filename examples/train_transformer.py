@@ -89,16 +89,21 @@ class Transformer(nn.Module):
 # The text.
 
 class Text:
-    """The pages of the documentation, of which the last tenth is for validation."""
+    """A file, or the pages of the documentation, of which the last tenth is for validation."""
 
     def __init__(self, args):
         # Without the page that shows the results, and those that tools write.
-        pages = sorted(page for page in DOCS.glob("**/*.md")
-                       if page.name != "Training.md" and page.parent.name != "generated")
+        pages = [args.text] if args.text else sorted(
+            page for page in DOCS.glob("**/*.md") if page.name != "Training.md" and page.parent.name != "generated")
+        if not pages:
+            raise SystemExit(f"expected pages of documentation in '{DOCS}', as in a clone of the repository, or --text FILE")
         data = b"".join(page.read_bytes() for page in pages)
         self.sha256 = hashlib.sha256(data).hexdigest()
         self.data = torch.frombuffer(bytearray(data), dtype=torch.uint8).long()
         self.split = len(data) * 9 // 10
+        if len(data) - self.split <= args.length:
+            raise SystemExit(f"expected at least {10 * (args.length + 1)} bytes of text for --length {args.length}, "
+                             f"but got {len(data)}")
         self.args = args
 
     def get_batch(self, number, validates=False):
@@ -204,7 +209,7 @@ def parse_arguments():
     for name, default in (("width", 256), ("depth", 4), ("batch", 16), ("length", 256)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, default=1e-3)
-    for name in ("save", "resume", "out"):
+    for name in ("text", "save", "resume", "out"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--quiet", action="store_true")
     return parser.parse_args()

@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,9 +19,9 @@ SIZES = ["--steps", "12", "--width", "64", "--depth", "2", "--batch", "2", "--le
 
 
 class Test(unittest.TestCase):
-    def run_script(self, *options, is_right=True, **variables):
+    def run_script(self, *options, is_right=True, script=SCRIPT, **variables):
         """What it prints."""
-        done = subprocess.run([sys.executable, SCRIPT, *SIZES, *options], text=True, stdout=subprocess.PIPE,
+        done = subprocess.run([sys.executable, script, *SIZES, *options], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1", **variables})
         self.assertEqual(done.returncode == 0, is_right, done.stdout)
         return done.stdout
@@ -35,6 +36,22 @@ class Test(unittest.TestCase):
         self.assertIn("head: high precision: it was not converted", printed)
         for variables in ({"FP8_FORMAT": "e3m4"}, {"FP8_RECIPE": "curent"}):
             self.assertIn("expected", self.run_script(is_right=False, **variables))
+
+    def test_text(self):
+        """The examples alone, without the documentation beside them."""
+        with tempfile.TemporaryDirectory() as folder:
+            text, examples = Path(folder, "text"), Path(folder, "examples")
+            examples.mkdir()
+            for file in SCRIPT.parent.glob("*.py"):
+                shutil.copy(file, examples)
+            printed = self.run_script(is_right=False, script=examples / SCRIPT.name)
+            self.assertRegex(printed, "^expected pages of documentation in .*, or --text FILE\n$")
+            for count in (640, 650):
+                text.write_bytes(b"abcdefghij" * 65)
+                os.truncate(text, count)
+                printed = self.run_script("--text", text, "--recipe", "current", "--steps", "2", "--depth", "1", is_right=count == 650,
+                                          script=examples / SCRIPT.name)
+            self.assertRegex(printed, r"current: loss \d\.\d{4}")
 
     def test_compare(self):
         with tempfile.TemporaryDirectory() as folder:
