@@ -3,17 +3,17 @@ transformers' generate, for layers of Llama 3 8B of random weights.
 
 By `quantize_for_inference`, the model as it is and with a static cache, for which transformers
 compiles its forward; ways with "-fused" by the backend "fp8", all others by Inductor, those with
-"-sdpa" with PyTorch's attention in decoding, and those with "-attention" with
+"-sdpa" with PyTorch's attention in decoding, with "-shared" with share_layers, and those with "-attention" with
 attn_implementation="fp8", in bf16 or, with "-e4m3", in that. "-compiled" is torch.compile of the forward with
 sizes that change, by Inductor for bf16 and by "fp8" for others, for caches that are not static, and prompts;
 "-modules" of norms and MLPs alone, by fp8.torch.compile_regions.
 
 Each way is a process of its own, or --processes of them, which take turns (turns.py), a call of each,
-so that a host that slows down does so for all; tokens per second are those of the median of ROUNDS
+so that a host that slows down does so for all; tokens per second are those of the median of --rounds
 calls of `generate` as Python calls it, and of all processes together. With --prefill also those of a
 prompt of so many tokens, of which one is generated. Needs a GPU, but for --small.
 
-usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--layers N] [--jobs N]
+usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--layers N] [--rounds N] [--jobs N]
                      [--prefill N] [--processes N] [--small] [--out FILE]
 """
 
@@ -29,9 +29,9 @@ from pathlib import Path
 import torch
 import turns
 
-ROUNDS, PROMPT = 7, 128
+PROMPT = 128
 WAYS = ("bf16", "current", "rowwise", "block", "current-fused", "rowwise-fused", "block-fused", "rowwise-attention",
-        "rowwise-fused-sdpa", "rowwise-fused-attention", "block-fused-attention", "bf16-compiled",
+        "rowwise-fused-sdpa", "rowwise-fused-shared", "rowwise-fused-attention", "block-fused-attention", "bf16-compiled",
         "rowwise-compiled", "rowwise-attention-e4m3", "rowwise-compiled-attention",
         "rowwise-compiled-attention-e4m3", "bf16-modules", "rowwise-modules", "rowwise-modules-attention-e4m3")
 
@@ -41,16 +41,19 @@ def make(is_small, layers=8, prefill=0):
     import transformers
     torch.manual_seed(0)
     sizes = ({"hidden_size": 128, "intermediate_size": 384, "vocab_size": 512,
-              "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+              "num_hidden_layers": layers, "num_attention_heads": 4, "num_key_value_heads": 2}
              if is_small else
              {"hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256,
               "num_hidden_layers": layers, "num_attention_heads": 32, "num_key_value_heads": 8})
-    with torch.device("cpu" if is_small else "cuda"):
-        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
-            max_position_embeddings=max(4096, prefill + 1), eos_token_id=None, pad_token_id=0, **sizes))
     # Not `model.to`, which rounds frequencies of rotary embeddings, too: transformers keeps these in f32.
-    for value in model.parameters():
-        value.data = value.data.to(torch.bfloat16)
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device("cpu" if is_small else "cuda"):
+            model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+                max_position_embeddings=max(4096, prefill + 1), eos_token_id=None, pad_token_id=0, **sizes))
+    finally:
+        torch.set_default_dtype(usual)
     return model.eval()
 
 
@@ -76,7 +79,8 @@ def run_way(way, cache, number, args, wait):
         options["cache_implementation"] = "static"
         if "-fused" in way:
             import transformers
-            asked = {"attention": "torch", "triton.cudagraphs": True} if "-sdpa" in way else None
+            asked = {"attention": "torch"} if "-sdpa" in way else {"share_layers": True} if "-shared" in way else None
+            asked = asked and {**asked, "triton.cudagraphs": True}
             options["compile_config"] = transformers.CompileConfig(
                 backend="fp8", mode=None if asked else "reduce-overhead", options=asked)
 
@@ -112,7 +116,7 @@ def run_way(way, cache, number, args, wait):
         run()
         run()
         record[name] = []
-        for _ in range(ROUNDS):
+        for _ in range(args.rounds):
             wait()
             run()
             record[name].append(run())
@@ -181,6 +185,7 @@ def main():
     parser.add_argument("--batches", nargs="*", type=int, default=[1, 32])
     parser.add_argument("--tokens", type=int, default=64, help="to generate")
     parser.add_argument("--layers", type=int, default=8, help="of 32 that Llama 3 8B has")
+    parser.add_argument("--rounds", type=int, default=7, help="calls that are timed")
     parser.add_argument("--prefill", type=int, default=0, help="tokens of a prompt to time, too")
     parser.add_argument("--jobs", type=int, default=4, help="ways that compile at a time")
     parser.add_argument("--processes", type=int, default=1, help="of each way")
