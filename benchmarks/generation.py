@@ -14,7 +14,7 @@ calls of `generate` as Python calls it, and of all processes together. With --pr
 prompt of so many tokens, of which one is generated. Needs a GPU, but for --small.
 
 usage: generation.py [--ways NAMES] [--caches NAMES] [--batches N...] [--layers N] [--rounds N] [--jobs N]
-                     [--prefill N] [--processes N] [--small] [--out FILE]
+                     [--prefill N] [--processes N] [--apart] [--small] [--out FILE]
 """
 
 import argparse
@@ -120,6 +120,8 @@ def run_way(way, cache, number, args, wait):
             wait()
             run()
             record[name].append(run())
+        # What is known if time ends before others are done.
+        print(way, cache, name, statistics.median(record[name]), file=sys.stderr, flush=True)
         if not args.small and number == 0:
             record[f"{name} kernels"] = count_kernels(run, 1 if name == "prefill" else args.tokens)
     if "-attention" in way:
@@ -189,17 +191,20 @@ def main():
     parser.add_argument("--prefill", type=int, default=0, help="tokens of a prompt to time, too")
     parser.add_argument("--jobs", type=int, default=4, help="ways that compile at a time")
     parser.add_argument("--processes", type=int, default=1, help="of each way")
+    parser.add_argument("--apart", action="store_true", help="a process for each batch, without sizes that change")
     parser.add_argument("--small", action="store_true", help="small sizes on a CPU")
     parser.add_argument("--out", type=Path, help="JSON with all numbers")
     args = parser.parse_args()
     if args.jobs % args.processes:
         parser.error("expected --jobs to be a multiple of --processes")
-    units = [(way, cache, number, args) for cache in args.caches for way in args.ways
-             for number in range(args.processes)]
+    groups = [[batch] for batch in args.batches] if args.apart else [args.batches]
+    units = [(way, cache, number, argparse.Namespace(**{**vars(args), "batches": batches})) for cache in args.caches
+             for batches in groups for way in args.ways for number in range(args.processes)]
     records = {}
     for some in turns.run(run_way, units, args.jobs):
         for i in range(0, len(some), args.processes):
-            records[some[i][0][:2]] = join([record for _, record in some[i:i + args.processes]], args)
+            found = join([record for _, record in some[i:i + args.processes]], some[i][0][3])
+            records[some[i][0][:2]] = {**records.get(some[i][0][:2], {}), **found}
         if args.out:
             args.out.write_text(json.dumps([[*key, record] for key, record in records.items()],
                                            indent=1))
