@@ -244,6 +244,11 @@ class FP8Callback(TrainerCallback):
                                 "FP8Callback, but got fp8, which is another implementation")
         if getattr(model, "quantization_method", None) and not hasattr(model, "peft_config"):
             raise ArgumentError("expected a model in high precision, but got one that is quantized")
+        # Each would end a step of the same scales.
+        if getattr(state, "_fp8_callback", self) is not self:
+            raise ArgumentError("expected one FP8Callback of a Trainer, but got two")
+        if state is not None:
+            state._fp8_callback = self
         self._model = modules.convert_to_fp8_training(model, self._recipe, **self._options)
 
     def on_train_begin(self, args, state, control, model=None, **_):

@@ -132,6 +132,11 @@ class Hooks(unittest.TestCase):
         with mock.patch.dict(os.environ, {"ACCELERATE_MIXED_PRECISION": "fp8"}):
             with self.assertRaisesRegex(fp8.ArgumentError, "beside FP8Callback"):
                 fp8.transformers.FP8Callback().on_init_end(None, None, None, model=make_model())
+        arguments = transformers.TrainingArguments(self.folder, report_to=[], use_cpu=True)
+        callbacks = [fp8.transformers.FP8Callback(), fp8.transformers.FP8Callback("current")]
+        with self.assertRaisesRegex(fp8.ArgumentError, "one FP8Callback of a Trainer, but got two"):
+            transformers.Trainer(make_model(), arguments, callbacks=callbacks)
+        transformers.Trainer(make_model(), arguments, callbacks=callbacks[:1])
         model = make_model()
         model.quantization_method = "bitsandbytes"
         with self.assertRaisesRegex(fp8.ArgumentError, "one that is quantized"):

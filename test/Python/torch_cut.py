@@ -101,6 +101,10 @@ class Layers(unittest.TestCase):
     def test_refused(self):
         with self.assertRaisesRegex(fp8.ArgumentError, "expected a part for each of 9 ranks, but 8 are too few"):
             cut_linears.cut(nn.Linear(16, 8), "colwise", 8, 9)
+        for layer in (nn.Linear(16, 8), make_layer(16, 16, "rowwise")):
+            for rank, degree in ((2, 2), (-1, 2), (0, 0)):
+                with self.assertRaisesRegex(fp8.ArgumentError, f"expected a rank of {degree}, from 0 on, but got {rank}"):
+                    cut_linears.cut(layer, "rowwise", rank, degree)
 
 
 LLAMA = {"hidden_size": 256, "intermediate_size": 384, "num_hidden_layers": 2, "num_attention_heads": 8,

@@ -83,6 +83,10 @@ class Wrong(unittest.TestCase):
                         layer = name.split(".")[2]
                         self.refuse(kind, rf"layers\.{layer}\.")
 
+    def test_no_directory(self):
+        with self.assertRaisesRegex(fp8.FileError, "nowhere: expected a directory with config.json"):
+            fp8.torch.load_pretrained(self.path / "nowhere")
+
     def test_experts(self):
         tensors, _ = write_numbered(make_model("qwen3_moe"), "qwen3_moe", "fp8-dynamic")
         config = LAYOUTS["fp8-dynamic"][1]

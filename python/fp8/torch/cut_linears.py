@@ -114,6 +114,8 @@ def cut(layer, style, rank, degree, group=None):
     rows of the weight, and has a part of the result; "rowwise" takes columns, of which activations have a part. Raises
     ArgumentError."""
     size = layer.out_features if style == ROWS else layer.in_features
+    if not 0 <= rank < degree:
+        raise ArgumentError(f"expected a rank of {degree}, from 0 on, but got {rank}")
     each = -(-size // degree)
     begin, end = min(rank * each, size), min((rank + 1) * each, size)
     if begin == end:

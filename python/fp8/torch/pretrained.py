@@ -27,6 +27,8 @@ def load_pretrained(directory, *, dtype=torch.bfloat16, device=None, activations
     except ImportError as error:
         raise UnsupportedError("expected transformers, which makes the model") from error
     directory, device = Path(directory), torch.device(device or "cpu")
+    if not directory.is_dir():
+        raise FileError(f"{directory}: expected a directory with config.json and .safetensors, but there is none")
     try:
         config = AutoConfig.from_pretrained(directory)
     except OSError as error:
