@@ -1,6 +1,6 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: %import_python %s
-"""Models that cast activations to the type of a layer's weight, or multiply with it themselves: these layers stay in high precision,
+"""Models that cast activations to the type of a layer's weight, or compute with it themselves: these layers stay in high precision,
 or a warning says which checkpoints do not have them so."""
 
 import tempfile
@@ -80,6 +80,39 @@ class Takes(nn.Module):
         return self.last(y.to(self.last.weight.device))
 
 
+def attend(x, weights, out):
+    return F.linear(F.linear(x, weights[0]), out)
+
+
+class Hands(nn.Module):
+    """As torchvision's Swin, MobileBERT's head and LongCat's router have it: weights that are handed on, alone, in lists or cast."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.out, self.decoder, self.dense = (nn.Linear(32, 32, bias=False) for _ in range(4))
+        self.last, self.trained, self.typed, self.router, self.named = (nn.Linear(32, 32, bias=False) for _ in range(5))
+        self.reset()
+
+    def reset(self):
+        nn.init.xavier_uniform_(self.last.weight)
+        self.mean = torch.mean(self.last.weight)
+
+    def forward(self, x):
+        x = attend(x, [self.q.weight], out=self.out.weight)
+        weight = self.named.weight
+        x = x + F.linear(x.float(), self.router.weight.type(torch.float32)).softmax(-1) + x @ weight
+        x = x.matmul(torch.cat([self.decoder.weight.t(), self.dense.weight], dim=0)[:32])
+        if self.training and x.ndim > 1:
+            x = attend(x, [self.trained.weight], self.trained.weight)
+        if not self.training:
+            x = self.last(x)
+        else:
+            x = attend(x, (self.last.weight,), self.last.weight)
+        if self.last.weight is not None and self.last.weight.device == x.device:
+            x = x[:, :self.last.weight.shape[1]]
+        return self.trained(x.type_as(self.typed.weight))
+
+
 class WeightTypes(unittest.TestCase):
     def test_left(self):
         model, x = Vision().bfloat16(), torch.randn(4, 32)
@@ -102,9 +135,19 @@ class WeightTypes(unittest.TestCase):
         self.assertIsInstance(model.last, fp8.torch.QuantizedLinear)
         self.assertLess((model(x) - expected).norm() / expected.norm(), 0.1)
         reasons = {layer.name: layer.reason for layer in fp8.torch.report(model) if layer.kind == "high precision"}
-        says = "multiplies with its weight and does not call it"
+        says = "computes with its weight itself"
         self.assertEqual(reasons, {**{name: f"Takes.attend {says}" for name in ("q", "k", "v", "out")},
                                    **{name: f"Takes.forward {says}" for name in ("up", "down")}})
+
+    def test_functions(self):
+        model, x = Hands().eval(), torch.randn(5, 32)
+        expected = model(x)
+        fp8.torch.quantize_for_inference(model, "rowwise")
+        self.assertLess((model(x) - expected).norm() / expected.norm(), 0.1)
+        reasons = {layer.name: layer.reason for layer in fp8.torch.report(model) if layer.kind == "high precision"}
+        says = "Hands.forward computes with its weight itself"
+        self.assertEqual(reasons, {**{name: says for name in ("q", "out", "decoder", "dense", "router", "named")},
+                                   "typed": "Hands.forward casts activations to the type of its weight"})
 
     def test_told(self):
         model, x = Knows(), torch.randn(4, 32)

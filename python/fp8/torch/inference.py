@@ -74,8 +74,8 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     kept = {name: "transformers keeps it in f32" for name in _find_kept(model)}
     kept.update((name, f"{reader} casts activations to the type of its weight")
                 for name, reader in weight_types.find_readers(model).items() if name not in kept)
-    kept.update((name, f"{reader} multiplies with its weight and does not call it")
-                for name, reader in weight_types.find_multipliers(model).items() if name not in kept)
+    kept.update((name, f"{reader} computes with its weight itself")
+                for name, reader in weight_types.find_users(model).items() if name not in kept)
     reasons = {name: kept[name] if name in kept and not _is_quantized(module) else
                _find_reason(name, module, model, scheme, filter, names)
                for name, module in layers.items()}
@@ -121,10 +121,10 @@ def finish(model):
         warnings.warn(f"fp8: activations are cast to the type of a weight, which is one of 8 bits now, by "
                       f"{', '.join(cast)}: checkpoints have to leave these layers in high precision",
                       stacklevel=3)
-    taken = [f"'{name}' by {function}" for name, function in weight_types.find_multipliers(model).items()
+    taken = [f"'{name}' by {function}" for name, function in weight_types.find_users(model).items()
              if _is_quantized(model.get_submodule(name))]
     if taken:
-        warnings.warn(f"fp8: weights are multiplied with and their layers not called: {', '.join(taken)}: checkpoints have "
+        warnings.warn(f"fp8: models compute with weights themselves: {', '.join(taken)}: checkpoints have "
                       f"to leave these layers in high precision", stacklevel=3)
 
 
