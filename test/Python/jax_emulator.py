@@ -36,6 +36,12 @@ class Call(unittest.TestCase):
             if state is not None:
                 self.assertEqual(state.steps, 3)
 
+    def test_embedding(self):
+        table, ids = jax.random.normal(jax.random.key(0), (37, 24)), jnp.asarray([3, 0, 3, 36, -1, 7])
+        gradient = jax.grad(lambda table, ids: (table[ids] ** 2).sum())
+        y = fp8.jax.compile(gradient, "none", target=TARGET, cache=False)(table, ids)
+        np.testing.assert_allclose(y, gradient(table, ids), rtol=1e-6)
+
     def test_attention(self):
         """Forward and backward by a kernel each."""
         query, key, value = (jax.random.normal(each, (1, 128, heads, 64), jnp.bfloat16)
