@@ -54,8 +54,22 @@ static Operation *findLastUser(memref::AllocOp op,
   return last->hasTrait<OpTrait::IsTerminator>() ? nullptr : last;
 }
 
+/// What a view, or its descriptor taken apart, is of.
+static Value findMemory(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto view = dyn_cast<ViewLikeOpInterface>(op))
+      value = view.getViewSource();
+    else if (auto parts = dyn_cast<memref::ExtractStridedMetadataOp>(op))
+      value = parts.getSource();
+    else
+      break;
+  }
+  return value;
+}
+
 /// Erases what the program frees itself: that has to come after all that reads
-/// the memory, which passes may have moved.
+/// the memory, which passes may have moved. Results of calls are the caller's,
+/// and freed by the pass that follows.
 static LogicalResult eraseDeallocations(Operation *root) {
   SmallVector<memref::DeallocOp> found;
   root->walk([&](memref::DeallocOp op) {
@@ -63,12 +77,10 @@ static LogicalResult eraseDeallocations(Operation *root) {
       found.push_back(op);
   });
   for (memref::DeallocOp op : found) {
-    Value memory = op.getMemref();
-    while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
-      memory = view.getViewSource();
-    if (!memory.getDefiningOp<memref::AllocOp>())
-      return op.emitOpError("expected memory of a memref.alloc of this "
-                            "function, but got another's");
+    if (!isa_and_present<memref::AllocOp, func::CallOp>(
+            findMemory(op.getMemref()).getDefiningOp()))
+      return op.emitOpError("expected memory of a memref.alloc or func.call of "
+                            "this function, but got another's");
     op.erase();
   }
   return success();
