@@ -15,7 +15,7 @@ from fp8 import files
 from fp8.errors import ArgumentError, FileError, MismatchError, UnsupportedError
 from fp8.torch import experts, inference, invariance, layouts, plain_linears, schemes, stored
 from fp8.torch.checkpoint_files import INDEX, METADATA, Files, get_dtype_of, make_renamer, read_json
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import check_model, make_dense
 from fp8.torch.experts import QuantizedExperts, QuantizedGroups
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
@@ -44,6 +44,7 @@ def save_quantized(model, directory, layout="compressed-tensors", config=None, m
     Raises ArgumentError for a model without quantized layers, UnsupportedError for what the
     layout does not have, FileError.
     """
+    check_model(model)
     if layout not in _WRITERS:
         raise ArgumentError(f"expected the layout {', '.join(_WRITERS)}, but got {layout!r}")
     if hasattr(model, "_fp8_cut"):
@@ -277,6 +278,7 @@ def load_quantized(model, directory, strict=True, activations=None, device=None,
     UnsupportedError for a quantization that is not computed here, MismatchError for names or
     shapes that differ.
     """
+    check_model(model)
     directory, device = Path(directory), torch.device(device or "cpu")
     configs = {_CONFIG: read_json(directory / _CONFIG)}
     config = configs[_CONFIG]

@@ -22,6 +22,11 @@ def wait(tensor):
     return tensor.trigger_wait()
 
 
+def check_model(model):
+    if not isinstance(model, torch.nn.Module):
+        raise ArgumentError(f"expected the model to be a torch.nn.Module, but got {type(model).__name__}")
+
+
 def check_tensor(tensor, what):
     """Raises ArgumentError for what no layer takes; errors call it `what`."""
     if not isinstance(tensor, torch.Tensor):

@@ -20,6 +20,7 @@ from torch.nn.utils import parametrize
 import fp8
 from fp8.errors import ArgumentError
 from fp8.torch import converted, experts, invariance, merged_linears, modules, plain_linears, schemes, weight_types
+from fp8.torch.dense import check_model
 from fp8.torch.linear_forms import computes_linear
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
@@ -64,6 +65,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
     the model as it was, for a recipe, batches or a filter that do not fit, for a weight that is
     nowhere (on the device meta), and for amaxes of Inf or NaN.
     """
+    check_model(model)
     scheme = schemes.make_scheme(recipe, calibration is not None, weights, activations)
     scheme = dataclasses.replace(scheme, invariant=invariant)
     fp8.emit("module {}", "mlir", recipe, target="cpu")  # For what the compiler says of values.
@@ -147,6 +149,7 @@ def report(model, batch=None, path=None, **options):
     the ending .json. Returns fp8.report.Measurements then. Options are `loss`, a function of what the
     model returns, `recipes` and `note` (fp8.torch.measuring.measure).
     """
+    check_model(model)
     if batch is not None:
         if path is None:
             raise ArgumentError("expected a path for the page of a batch, but got none")

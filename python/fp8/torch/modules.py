@@ -17,7 +17,7 @@ from fp8.torch import attention_scales, converted, invariance, linear_ops, opera
 from fp8.torch import saved as saved_states
 from fp8.torch.attention_calls import describe
 from fp8.torch.autocasting import autocast, check_recipe
-from fp8.torch.dense import check_tensor, is_plain, make_dense
+from fp8.torch.dense import check_model, check_tensor, is_plain, make_dense
 from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
 from fp8.torch.coded_weights import load as load_codes
 from fp8.torch.coded_weights import save as save_codes
@@ -406,6 +406,7 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     the same objects with the same names, so that optimizers, hooks and checkpoints stay valid.
     Layers that are already `Linear` ones get the recipe. Raises ArgumentError if nothing is left.
     """
+    check_model(model)
     text = None if recipe is None else get_text(recipe)
     if text is not None:
         check_recipe(text, target, tuple(sorted(options.items())))
@@ -493,6 +494,7 @@ def get_layers(model):
 
 def summarize(model):
     """A text with each linear layer of a model: its recipe, and what of it is not in FP8."""
+    check_model(model)
     lines, layers = [], get_layers(model)
     for name, module in model.named_modules():
         names = [key for key in layers if key.partition("[")[0] in {
