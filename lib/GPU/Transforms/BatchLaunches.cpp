@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelSymbols.h"
+#include "MemoryAccesses.h"
 #include "fp8/GPU/IR/FP8GPUAttrs.h"
 #include "fp8/GPU/IR/FP8GPUDialect.h"
 #include "fp8/GPU/IR/FP8GPUOps.h"
@@ -16,8 +17,6 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -39,12 +38,6 @@ static constexpr int64_t kMaxBlocks = 1024;
 static constexpr int64_t kMaxParamBytes = 4000;
 
 namespace {
-/// What an operation does with memory, by where that begins.
-struct Accesses {
-  llvm::SmallDenseSet<Value> reads, writes;
-  bool isKnown = true;
-};
-
 /// Launches of one kernel that may be one, at the place of the last.
 struct Batch {
   SmallVector<LaunchOp> launches;
@@ -59,68 +52,6 @@ struct BatchLaunchesPass : fp8::impl::BatchLaunchesPassBase<BatchLaunchesPass> {
   void merge(ArrayRef<LaunchOp> launches);
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Who may change places
-//===----------------------------------------------------------------------===//
-
-static Value findBase(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
-
-/// Whether bodies of `op` do nothing with memory but to read it.
-static bool onlyReadsInside(Operation *op) {
-  auto visit = [&](Operation *inner) {
-    if (inner == op || isMemoryEffectFree(inner) ||
-        inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-        hasSingleEffect<MemoryEffects::Read>(inner))
-      return WalkResult::advance();
-    return WalkResult::interrupt();
-  };
-  return !op->walk(visit).wasInterrupted();
-}
-
-static Accesses findAccesses(Operation *op) {
-  Accesses accesses;
-  if (isMemoryEffectFree(op) || isa<memref::AllocOp>(op))
-    return accesses;
-  if (auto copy = dyn_cast<memref::CopyOp>(op)) {
-    accesses.reads.insert(findBase(copy.getSource()));
-    accesses.writes.insert(findBase(copy.getTarget()));
-    return accesses;
-  }
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  auto launch = dyn_cast<LaunchOp>(op);
-  if ((!linalgOp && !launch && !isa<memref::DeallocOp>(op)) ||
-      !onlyReadsInside(op)) {
-    accesses.isKnown = false;
-    return accesses;
-  }
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    bool isRead =
-        launch ? launch.getArgument(operand).getAccess() == KernelAccess::Read
-               : linalgOp && linalgOp.isDpsInput(&operand);
-    (isRead ? accesses.reads : accesses.writes).insert(findBase(operand.get()));
-  }
-  llvm::SetVector<Value> captured;
-  getUsedValuesDefinedAbove(op->getRegions(), captured);
-  for (Value value : captured)
-    if (isa<MemRefType>(value.getType()))
-      accesses.reads.insert(findBase(value));
-  return accesses;
-}
-
-static bool conflict(const Accesses &a, const Accesses &b) {
-  auto meet = [](const auto &one, const auto &other) {
-    return llvm::any_of(one, [&](Value base) { return other.contains(base); });
-  };
-  return !a.isKnown || !b.isKnown || meet(a.writes, b.writes) ||
-         meet(a.writes, b.reads) || meet(a.reads, b.writes);
-}
 
 //===----------------------------------------------------------------------===//
 // Which launches are taken
@@ -400,8 +331,7 @@ void BatchLaunchesPass::batchLaunches(Block &block) {
       continue;
     Batch &own = open[getKey(launch)];
     own.launches.push_back(launch);
-    own.accesses.reads.insert(accesses.reads.begin(), accesses.reads.end());
-    own.accesses.writes.insert(accesses.writes.begin(), accesses.writes.end());
+    own.accesses.add(accesses);
   }
   for (auto &[key, batch] : open)
     close(batch);
@@ -416,12 +346,12 @@ static Value getSmallTarget(Operation *op) {
   if (auto fill = dyn_cast<linalg::FillOp>(op))
     target = fill.getOutputs().front();
   else if (auto copy = dyn_cast<memref::CopyOp>(op);
-           copy && isa<BlockArgument>(copy.getSource()) &&
+           copy && isFunctionArgument(copy.getSource()) &&
            copy.getSource().getType() == copy.getTarget().getType())
     target = copy.getTarget();
   auto type =
       dyn_cast_if_present<MemRefType>(target ? target.getType() : Type());
-  bool isSmall = type && type.hasStaticShape() && isa<BlockArgument>(target) &&
+  bool isSmall = type && type.hasStaticShape() && isFunctionArgument(target) &&
                  type.getNumElements() <= kMaxBlocks;
   return isSmall ? target : Value();
 }
@@ -450,9 +380,7 @@ static SmallVector<SmallVector<Operation *>> findFills(Block &block) {
       Fills &fills = open[target.getType()];
       Accesses own;
       for (Operation *other : fills.ops) {
-        Accesses each = findAccesses(other);
-        own.reads.insert(each.reads.begin(), each.reads.end());
-        own.writes.insert(each.writes.begin(), each.writes.end());
+        own.add(findAccesses(other));
       }
       if (!fills.ops.empty() &&
           (conflict(fills.since, accesses) || conflict(own, accesses) ||
@@ -465,9 +393,7 @@ static SmallVector<SmallVector<Operation *>> findFills(Block &block) {
     for (auto &[type, fills] : open) {
       if (target && type == target.getType())
         continue;
-      fills.since.isKnown &= accesses.isKnown;
-      fills.since.reads.insert(accesses.reads.begin(), accesses.reads.end());
-      fills.since.writes.insert(accesses.writes.begin(), accesses.writes.end());
+      fills.since.add(accesses);
     }
   }
   for (auto &[type, fills] : open)

@@ -40,6 +40,20 @@ module attributes {fp8_gpu.disjoint} {
     return
   }
 
+  // In a loop the second may read what the first has written.
+  // CHECK-LABEL: func.func @carried_launches
+  // CHECK-COUNT-2: fp8_gpu.launch @kernels::@double #
+  func.func @carried_launches(%a: !m, %b: !m, %y: !m, %s: !s, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (!m) {
+      fp8_gpu.launch @kernels::@double #launch ins(%b, %s : !m, !s) outs(%x : !m)
+      fp8_gpu.launch @kernels::@double #launch ins(%a, %s : !m, !s) outs(%y : !m)
+      scf.yield %x : !m
+    }
+    return
+  }
+
   // What is between them reads what the first has written.
   // CHECK-LABEL: func.func @between
   // CHECK: fp8_gpu.launch @kernels::@double #
@@ -216,6 +230,59 @@ module attributes {fp8_gpu.disjoint} {
     memref.copy %f, %g : !s to !s
     memref.copy %g, %h : !s to !s
     memref.copy %f, %g : !s to !s
+    return
+  }
+
+  // What a loop hands on may be an argument's memory, and two of them the same.
+  // CHECK-LABEL: func.func @carried
+  // CHECK: scf.for
+  // CHECK-NEXT: linalg.fill {{.*}} outs(%[[X:.*]] : memref<1xf32>)
+  // CHECK-NEXT: memref.copy %arg0, %arg1
+  // CHECK-NEXT: linalg.fill {{.*}} outs(%[[Y:.*]] : memref<1xf32>)
+  // CHECK-NEXT: scf.yield
+  func.func @carried(%a: !s, %b: !s, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (!s, !s) {
+      linalg.fill ins(%zero : f32) outs(%x : !s)
+      memref.copy %a, %b : !s to !s
+      linalg.fill ins(%one : f32) outs(%y : !s)
+      scf.yield %x, %y : !s, !s
+    }
+    return
+  }
+
+  // So may what an operation chooses; between fills it may be either's.
+  // CHECK-LABEL: func.func @chosen
+  // CHECK: linalg.fill {{.*}} outs(%arg0
+  // CHECK: memref.copy
+  // CHECK: linalg.fill {{.*}} outs(%arg1
+  func.func @chosen(%a: !s, %b: !s, %c: !s, %is: i1) {
+    %zero = arith.constant 0.0 : f32
+    %either = arith.select %is, %a, %b : !s
+    linalg.fill ins(%zero : f32) outs(%a : !s)
+    memref.copy %c, %either : !s to !s
+    linalg.fill ins(%zero : f32) outs(%b : !s)
+    return
+  }
+
+  // Memory of its own is known, and so is what nobody writes.
+  // CHECK-LABEL: func.func @allocated
+  // CHECK: linalg.generic {{.*}} outs(%arg0, %arg1 :
+  // CHECK: memref.copy
+  // CHECK-NOT: linalg.fill
+  // CHECK: return
+  memref.global "private" constant @ones : !s = dense<1.0>
+  func.func @allocated(%a: !s, %b: !s) {
+    %zero = arith.constant 0.0 : f32
+    %own = memref.alloc() : !s
+    %ones = memref.get_global @ones : !s
+    linalg.fill ins(%zero : f32) outs(%a : !s)
+    memref.copy %ones, %own : !s to !s
+    linalg.fill ins(%zero : f32) outs(%b : !s)
+    memref.dealloc %own : !s
     return
   }
 }
