@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::fp8 {
 #define GEN_PASS_DEF_VERIFYSTAGEPASS
@@ -36,10 +37,15 @@ static bool isContractionOfDequantizes(linalg::LinalgOp op) {
          });
 }
 
+static bool hasFunction(Operation *op) {
+  return op->walk([](FunctionOpInterface) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 static LogicalResult verifyImport(Operation *op) {
   // Later phases look for functions in the program alone, and have no scales
   // for others. Modules of a GPU's kernels are of another kind.
-  if (isa<ModuleOp>(op) && op->getParentOp())
+  if (isa<ModuleOp>(op) && op->getParentOp() && hasFunction(op))
     return op->emitOpError("expected functions in the program itself, but got "
                            "a module in it: compile each by itself");
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
