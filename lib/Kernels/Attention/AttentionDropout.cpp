@@ -11,7 +11,6 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8;
 
 AttentionDropout::AttentionDropout(KernelBuilder &b, Value pointer,
                                    int64_t threshold)
