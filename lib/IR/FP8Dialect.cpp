@@ -184,19 +184,55 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+/// Whether values of `type` may have codes of four bits, which are bytes in
+/// later phases, and rows.
+static bool mayBeArranged(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped || !shaped.hasRank() || shaped.getRank() < 2)
+    return false;
+  Type element = shaped.getElementType();
+  return isa<Float4E2M1FNType>(element) || element.isInteger(8);
+}
+
+/// Nobody looks for arranged codes but at a function's arguments.
+static LogicalResult verifyNotArranged(Operation *op,
+                                       NamedAttribute attribute) {
+  if (attribute.getName() == kArrangedAttrName)
+    return op->emitOpError("expected '")
+           << kArrangedAttrName << "' on an argument of a function alone";
+  return success();
+}
+
 LogicalResult FP8Dialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
-  return verifyAttribute(op, attribute);
+  return failed(verifyAttribute(op, attribute))
+             ? failure()
+             : verifyNotArranged(op, attribute);
 }
 
 LogicalResult FP8Dialect::verifyRegionArgAttribute(Operation *op, unsigned,
-                                                   unsigned,
+                                                   unsigned argument,
                                                    NamedAttribute attribute) {
-  return verifyAttribute(op, attribute);
+  if (failed(verifyAttribute(op, attribute)))
+    return failure();
+  if (attribute.getName() != kArrangedAttrName)
+    return success();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return verifyNotArranged(op, attribute);
+  Type type = function.getArgumentTypes()[argument];
+  if (!mayBeArranged(type))
+    return op->emitOpError("expected '")
+           << kArrangedAttrName
+           << "' on a tensor of f4E2M1FN with two dimensions or more, but got "
+           << type;
+  return success();
 }
 
 LogicalResult
 FP8Dialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
                                         NamedAttribute attribute) {
-  return verifyAttribute(op, attribute);
+  return failed(verifyAttribute(op, attribute))
+             ? failure()
+             : verifyNotArranged(op, attribute);
 }

@@ -194,3 +194,14 @@ func.func @weights(%x: !x, %b: !four) -> !x {
   %0 = fp8.matmul %x, %w accumulate = fast : !x, !w -> !x
   return %0 : !x
 }
+
+// Nobody multiplies arranged codes as they are.
+// CHECK-LABEL: func.func @arranged
+// CHECK-NOT: scf.if
+func.func @arranged(%a: !fp8.scaled<?x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x8xf8E8M0FNU>) -> tensor<?x512xbf16> {
+  %s = fp8.assemble %w, %f : tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+  %x = fp8.dequantize %a : !fp8.scaled<?x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<?x256xbf16>
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<512x256xbf16>
+  %0 = fp8.matmul %x, %d accumulate = fast : tensor<?x256xbf16>, tensor<512x256xbf16> -> tensor<?x512xbf16>
+  return %0 : tensor<?x512xbf16>
+}

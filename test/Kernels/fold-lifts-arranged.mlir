@@ -29,3 +29,48 @@ func.func @as_f16(%x: tensor<8x256xf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arran
 
 // expected-error@+1 {{expected 'fp8.arranged' to be the version 1, but got 2 : i64}}
 func.func private @another_version(%w: tensor<512x256xf4E2M1FN> {fp8.arranged = 2})
+
+// -----
+
+// A call hands them on to a function that knows.
+// CHECK-LABEL: func.func private @layer
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+// CHECK-LABEL: func.func @handed_on
+func.func private @layer(%x: tensor<8x256xbf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  %s = fp8.assemble %w, %f : tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<512x256xbf16>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xbf16>, tensor<512x256xbf16> -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+func.func @handed_on(%x: tensor<8x256xbf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  %r = call @layer(%x, %w, %f) : (tensor<8x256xbf16>, tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+
+// -----
+
+func.func private @layer(%x: tensor<8x256xbf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  %s = fp8.assemble %w, %f : tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<512x256xbf16>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xbf16>, tensor<512x256xbf16> -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+func.func @plain_to_arranged(%x: tensor<8x256xbf16>, %w: tensor<512x256xf4E2M1FN>, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  // expected-error@+1 {{expected arranged weights as operand 1, but got plain ones}}
+  %r = call @layer(%x, %w, %f) : (tensor<8x256xbf16>, tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+
+// -----
+
+func.func private @layer(%x: tensor<8x256xbf16>, %w: tensor<512x256xf4E2M1FN>, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  %s = fp8.assemble %w, %f : tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<512x256xbf16>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xbf16>, tensor<512x256xbf16> -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+func.func @arranged_to_plain(%x: tensor<8x256xbf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  // expected-error@+1 {{expected arranged weights to be the B of matmuls that have a kernel for them on this target: give others plain ones}}
+  %r = call @layer(%x, %w, %f) : (tensor<8x256xbf16>, tensor<512x256xf4E2M1FN>, tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}

@@ -102,10 +102,16 @@ static std::optional<MatmulSpec> getSpecOfAnyRows(MatmulOp op) {
   return *spec;
 }
 
+/// Whether nobody but kernels that lift them knows how the codes lie.
+static bool isArranged(DequantizeOp dequantize) {
+  auto assemble = dequantize.getSource().getDefiningOp<AssembleOp>();
+  return assemble && areArranged(assemble.getPayload());
+}
+
 /// Up to how many rows it pays to multiply codes.
 static void findFew(Candidate &candidate, const KernelTarget &target) {
   // Weights that are quantized here would be written twice.
-  if (!candidate.a || isFolded(candidate.a) ||
+  if (!candidate.a || isFolded(candidate.a) || isArranged(candidate.b) ||
       candidate.b.getSource().getDefiningOp<QuantizeOp>())
     return;
   MatmulOp op = candidate.op;
@@ -139,9 +145,7 @@ static void findMany(Candidate &candidate, const KernelTarget &target) {
   DequantizeOp b = candidate.b;
   auto type = cast<ScaledType>(b.getSource().getType());
   int64_t bytes = b.getResult().getType().getNumElements() * 2;
-  auto assemble = b.getSource().getDefiningOp<AssembleOp>();
-  if (!isFolded(b) || bytes > kMaxDecodedBytes ||
-      (assemble && areArranged(assemble.getPayload())))
+  if (!isFolded(b) || bytes > kMaxDecodedBytes || isArranged(b))
     return;
   // The least number from which on it pays for each larger one, too.
   for (int64_t rows : llvm::reverse(kManyRows)) {

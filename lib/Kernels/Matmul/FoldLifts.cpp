@@ -12,7 +12,9 @@
 #include "fp8/Kernels/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "fp8-fold-lifts"
@@ -102,11 +104,31 @@ static bool isArranged(DequantizeOp dequantize) {
   return assemble && areArranged(assemble.getPayload());
 }
 
+/// The operands of `call` that are arranged codes to the function, none if
+/// nobody knows which one that is.
+static BitVector findArranged(CallOpInterface call) {
+  BitVector arranged(call->getNumOperands());
+  auto function =
+      dyn_cast_if_present<FunctionOpInterface>(call.resolveCallable());
+  if (!function || function.isExternal())
+    return arranged;
+  OperandRange operands = call.getArgOperands();
+  for (auto [number, parameter] :
+       llvm::enumerate(function.getArguments().take_front(operands.size())))
+    if (areArranged(parameter))
+      arranged.set(operands.getBeginOperandIndex() + number);
+  return arranged;
+}
+
 /// Who reads arranged codes and is no kernel that knows how they lie; null if
 /// there is nobody.
 static Operation *findOtherReader(Value codes) {
-  for (Operation *user : codes.getUsers()) {
+  for (OpOperand &use : codes.getUses()) {
+    Operation *user = use.getOwner();
     if (auto lift = dyn_cast<LiftOp>(user); lift && lift.getFolded())
+      continue;
+    if (auto call = dyn_cast<CallOpInterface>(user);
+        call && findArranged(call).test(use.getOperandNumber()))
       continue;
     auto assemble = dyn_cast<AssembleOp>(user);
     if (!assemble || assemble.getPayload() != codes)
@@ -141,6 +163,13 @@ static LogicalResult checkArranged(ModuleOp module) {
           "expected arranged weights to be the B of matmuls that have a kernel "
           "for them on this target: give others plain ones");
     }
+  });
+  module.walk([&](CallOpInterface call) {
+    BitVector arranged = findArranged(call);
+    for (unsigned number : arranged.set_bits())
+      if (!areArranged(call->getOperand(number)))
+        result = call.emitError("expected arranged weights as operand ")
+                 << number << ", but got plain ones";
   });
   return result;
 }
