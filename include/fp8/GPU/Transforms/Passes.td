@@ -105,8 +105,9 @@ def BatchLaunchesPass : Pass<"fp8-batch-launches", "::mlir::ModuleOp"> {
     each, which do not depend on each other, become one at the place of the
     last. A block finds out which of them it is of, and branches to where the
     kernel begins, with the pointers of that one; an argument that all have is
-    one. Memory has to be of known sizes. Fills of small arguments of one type
-    with one number become one loop.
+    one. Memory has to be of known sizes. Fills of small arguments of one type,
+    with any numbers, and copies to such ones of others become one loop. What a
+    loop or an operation hands on may be any memory: it stays where it is.
 
     ```mlir
     fp8_gpu.launch @kernels::@k #launch ins(%a, %s : ...) outs(%x : ...)
