@@ -12,11 +12,13 @@ import unittest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.functional import scaled_dot_product_attention as scaled
 from torch.utils.checkpoint import checkpoint
 
 import fp8
 import fp8.torch
 from fp8.torch import attention_scales
+from fp8.torch.attention_callers import calls_attention
 
 DELAYED = fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True)
 STATE = "fp8_attention.fp8_state"
@@ -195,6 +197,59 @@ class Modules(Case):
         self.assertFalse(attention_scales.find_all(model))
 
 
+class Aliases(nn.Module):
+    """Calls attention by another name, in functions that functions call."""
+
+    def __init__(self, attend, width=64):
+        super().__init__()
+        self.qkv, self.out, self.attend = nn.Linear(width, 3 * width), nn.Linear(width, width), attend
+
+    def forward(self, x):
+        q, k, v = (y.reshape(*x.shape[:2], 2, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        return self.out(self.attend(q, k, v).transpose(1, 2).flatten(2))
+
+
+def attend(*tensors):
+    return scaled(*tensors, is_causal=True)
+
+
+def attend_further(*tensors):
+    return attend(*tensors)
+
+
+class Processor:
+    def __call__(self, *tensors):
+        return F.scaled_dot_product_attention(*tensors)
+
+
+class Callers(Case):
+    def test_other_names(self):
+        for each in (scaled, attend, attend_further, Processor(), lambda *tensors: attend_further(*tensors)):
+            self.assertTrue(calls_attention(Aliases(each)))
+        self.assertFalse(calls_attention(Aliases(torch.add)))
+
+    def test_one_that_only_names_it(self):
+        """Another method may name it, and be that of a whole model, whose layers call it."""
+        class Chooser(Model):
+            def choose(self):
+                return F.scaled_dot_product_attention
+
+        class Caller(Aliases):
+            def choose(self):
+                return F.scaled_dot_product_attention
+
+        self.assertFalse(calls_attention(Chooser()))
+        self.assertTrue(calls_attention(Caller(torch.add)))
+        model = fp8.torch.convert_to_fp8_training(Chooser(), DELAYED, filter=lambda name, _: "layers.0" != name,
+                                                  first_last_bf16=0)
+        train(model, make(2, 9, 64))
+        self.assertEqual(list(attention_scales.find_all(model)), ["layers.1.fp8_attention"])
+
+    def test_none(self):
+        with self.assertWarnsRegex(UserWarning, "no module was found to call attention"):
+            fp8.torch.convert_to_fp8_training(nn.Sequential(nn.Linear(64, 64)), DELAYED, first_last_bf16=0)
+
+
 class Steps(Case):
     def test_state_dict(self):
         x, other = make(2, 9, 64), 2 * make(2, 9, 64, seed=1)
@@ -223,6 +278,27 @@ class Steps(Case):
         loaded = fp8_prepared()
         set_model_state_dict(loaded, saved)
         self.check_same(train(loaded, x), train(model, x))
+
+    def test_checkpoint_before_calls(self):
+        """A checkpoint has a state of each module, called or not, and one of another run has no history."""
+        model, x = convert(), make(2, 9, 64)
+        self.assertEqual(model.layers[0].fp8_attention.units, {})
+        model.layers[1](x).sum().backward()
+        saved = copy.deepcopy(model.state_dict())
+        self.assertEqual({key for key in saved if "attention" in key}, {
+            key for key in fp8_prepared().state_dict() if "attention" in key})
+        loaded = convert()
+        loaded.load_state_dict(saved)
+        self.check_same(train(loaded, x), train(model, x))
+
+    def test_checkpoint_without_histories(self):
+        model, x = convert(), make(2, 9, 64)
+        train(model, x)
+        adapter = {"layers.0.qkv.lora_A.weight": x}
+        model.load_state_dict(adapter, strict=False)
+        self.assertEqual([slots["q"].recorded for slots in get_scales(model)], [1, 1])
+        model.load_state_dict({key: value for key, value in model.state_dict().items() if "fp8" not in key})
+        self.check_same(train(model, 2 * x), train(convert(), 2 * x))
 
     def test_checkpointing(self):
         x = make(2, 9, 64)

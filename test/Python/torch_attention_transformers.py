@@ -12,7 +12,7 @@ import transformers
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_calls, key_ranges
+from fp8.torch import attention_calls, attention_scales, key_ranges
 
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "vocab_size": 50, "max_position_embeddings": 64, "head_dim": 16}
@@ -33,6 +33,21 @@ def copy_with(model, implementation):
 
 def draw(batch, positions, seed=1):
     return torch.randint(1, 50, (batch, positions), generator=torch.Generator().manual_seed(seed))
+
+
+class Converted(unittest.TestCase):
+    def test_filter(self):
+        """Models name all kinds of attention, and call none: attention that the filter leaves out is left."""
+        tokens = draw(2, 9)
+        for filter, count in ((["*.mlp.*"], 0), (lambda name, _: "layers.0." not in name, 1),
+                              (lambda name, _: "self_attn" not in name, 0)):
+            model = make("Llama", attn_implementation="sdpa")
+            fp8.torch.convert_to_fp8_training(model, fp8.DelayedScaling(fp8_dpa=True), filter=filter)
+            model(tokens, labels=tokens).loss.backward()
+            found = [scales for name, scales in attention_scales.find_all(model).items()]
+            self.assertEqual(len(found), count)
+            self.assertTrue(all(scales.scales[""]["q"].recorded == 1 for scales in found))
+            self.assertEqual(fp8.torch.summarize(model).count("attention in high precision"), 2 - count)
 
 
 class Models(unittest.TestCase):

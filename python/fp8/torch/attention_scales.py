@@ -19,8 +19,6 @@ _numbers = itertools.count()
 _scales = weakref.WeakValueDictionary()
 CHILD = "fp8_attention"
 SLOTS = "q", "k", "v"
-# What code that calls attention names.
-_CALLS = {"scaled_dot_product_attention", "ALL_ATTENTION_FUNCTIONS"}
 
 
 def _read(text):
@@ -106,7 +104,8 @@ class AttentionUnit(linear_ops.Unit):
         from fp8.torch import collectives, shard_programs
         if not shard_programs.begins_with_current(self.recipe):
             return
-        amaxes = torch.stack([x.detach().abs().amax().float() for x in tensors])
+        amaxes = torch.stack([x.detach().abs().amax().float() if x.numel() else x.new_zeros((), dtype=torch.float32)
+                              for x in tensors])
         for group in self.groups:
             collectives.reduce_max(amaxes, group)
         codes = types.SimpleNamespace(format=find_format(self.recipe))
@@ -131,6 +130,14 @@ class AttentionUnit(linear_ops.Unit):
     def end_step(self):
         if self.has_steps:
             super().end_step()
+
+
+@functools.lru_cache(maxsize=64)
+def _make_fresh(recipe, name):
+    """The state of attention that nothing was computed with, or None of a recipe without one."""
+    unit = AttentionUnit(recipe, name if _read(recipe)[0] == "static" else "")
+    unit.prepare(torch.device("cpu"))
+    return unit.get_saved()
 
 
 class AttentionScales(nn.Module):
@@ -167,6 +174,7 @@ class AttentionScales(nn.Module):
         raise ArgumentError("expected AttentionScales to be given to scaled_dot_product_attention, but it was called")
 
     def get_unit(self, recipe, call=0):
+        """What has the scales of a call under a recipe."""
         key = (f"[{call}]" if call else "") + ("" if recipe == self.recipe else recipe)
         if key not in self._units:
             unit = AttentionUnit(recipe, self.name, self._saved.pop(key, None))
@@ -221,8 +229,7 @@ class AttentionScales(nn.Module):
     @property
     def fp8_state(self):
         """What `state_dict()` has of the state, which torch.distributed.checkpoint looks for."""
-        unit = self._units.get("")
-        data = self._saved.get("") if unit is None else unit.get_saved()
+        data = self._list_saved().get("")
         if data is None:
             raise AttributeError("expected attention with a scaling state, but got one without")
         return saved.write(data)
@@ -230,9 +237,16 @@ class AttentionScales(nn.Module):
     def _get_saved(self):
         return {**self._saved, **{key: data for key, unit in self._units.items() if (data := unit.get_saved())}}
 
+    def _list_saved(self):
+        """The same, with a state where nothing was computed: checkpoints have one of each module, called or not."""
+        data = self._get_saved()
+        if self.recipe is not None and data.get("") is None and (fresh := _make_fresh(self.recipe, self.name)) is not None:
+            data[""] = fresh
+        return data
+
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        for key, data in self._get_saved().items():
+        for key, data in self._list_saved().items():
             destination[f"{prefix}{saved.STATE}{key and '.'}{key}"] = saved.write(data)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
@@ -240,12 +254,20 @@ class AttentionScales(nn.Module):
         own = {key: state_dict.pop(key) for key in list(state_dict) if key == begin or key.startswith(begin + ".")}
         super()._load_from_state_dict(state_dict, prefix, *args)
         for key, value in own.items():
-            name, data = key[len(begin) + 1:], saved.read(key, value)
-            if name in self._units:
-                self._units[name].set_saved(data)
-            else:
-                self._saved[name] = data
+            self._set_saved(key[len(begin) + 1:], saved.read(key, value))
         state_dict.update(own)
+
+    def drop_saved(self):
+        for name in {*self._units, *self._saved}:
+            self._set_saved(name, None)
+
+    def _set_saved(self, name, data):
+        if name in self._units:
+            self._units[name].set_saved(data)
+        elif data is None:
+            self._saved.pop(name, None)
+        else:
+            self._saved[name] = data
 
     def __getstate__(self):
         return {**self.__dict__, "_units": {}, "_saved": self._get_saved(), "_groups": set()}
@@ -264,42 +286,18 @@ def find_unit(number, recipe, call=0):
     return _scales[number].get_unit(recipe, call).number
 
 
-def _list_code(code):
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _list_code(constant)
-
-
-def _names(function):
-    function = getattr(function, "__wrapped__", function)
-    if not isinstance(function, types.FunctionType):
-        return set(), {}
-    return {name for code in _list_code(function.__code__) for name in code.co_names}, function.__globals__
-
-
-@functools.lru_cache(maxsize=4096)
-def _mentions(cls):
-    for base in cls.__mro__:
-        if base.__module__.startswith("torch.nn."):
-            continue
-        for function in vars(base).values():
-            names, others = _names(function)
-            called = (others.get(name) for name in names)
-            if names & _CALLS or any(_names(each)[0] & _CALLS for each in called if isinstance(each, types.FunctionType)):
-                return True
-    return False
-
-
-def calls_attention(module):
-    """Whether the code of a module's class, or a function that it calls, names PyTorch's function or what transformers
-    chooses one by."""
-    return isinstance(module, nn.MultiheadAttention) or _mentions(getattr(type(module), "_fp8_class", type(module)))
-
-
 def find(module):
     """The AttentionScales of a module, or None."""
     return module._modules.get(CHILD)
+
+
+def drop_saved(module, state_dict, prefix):
+    """Lets go of a module's histories, where a checkpoint has weights of it, or of its layers, and not of adapters alone:
+    without a state nothing had been computed with them."""
+    scales = find(module)
+    if scales is not None and any(key.endswith("weight") and key.startswith(prefix) and key.count(".", len(prefix)) < 2
+                                  for key in state_dict):
+        scales.drop_saved()
 
 
 def find_all(model):

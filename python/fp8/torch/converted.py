@@ -98,6 +98,7 @@ class _Converted:
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
         own, loaded = {}, {}
+        attention_scales.drop_saved(self, state_dict, prefix)
         for key in [key for key in state_dict if key.startswith(prefix)]:
             for name, product in self._fp8_products.items():
                 found = saved.parse_key(key[len(prefix):], name)

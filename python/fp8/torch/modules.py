@@ -4,6 +4,7 @@ import copy
 import fnmatch
 import functools
 import itertools
+import warnings
 import weakref
 
 import torch
@@ -15,6 +16,7 @@ from fp8.recipes import get_text
 from fp8.remarks import explain as explain_remarks
 from fp8.torch import attention_scales, converted, invariance, linear_ops, operations, products, shared_codes, speed
 from fp8.torch import saved as saved_states
+from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_calls import describe
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_model, check_tensor, is_plain, make_dense
@@ -373,7 +375,7 @@ def _find_converted(model, filter, has_attention=False):
             if _matches(filter, name, module):
                 layers[name] = module
         elif converted.is_layer(module) or converted.is_watched(module) or (
-                has_attention and attention_scales.calls_attention(module)):
+                has_attention and calls_attention(module)):
             try:
                 matches = _matches(filter, name, module)
             except AttributeError:  # A function that asks for what an nn.Linear has.
@@ -455,7 +457,7 @@ def _convert_attention(model, recipe, converted_):
     """Gives modules that call attention the scales of a recipe, or says that they do not. One around those has no calls
     of its own."""
     is_asked_for = describe(recipe)[0] is not None
-    callers = {name: module for name, module in model.named_modules() if attention_scales.calls_attention(module)}
+    callers = {name: module for name, module in model.named_modules() if calls_attention(module)}
     for name, module in model.named_modules():
         module.__dict__.pop("_fp8_keeps_attention", None)
         if name in converted_ and converted.is_converted(module):
@@ -465,6 +467,9 @@ def _convert_attention(model, recipe, converted_):
                 module._fp8_attention = None
         elif name in callers and is_asked_for:
             module._fp8_keeps_attention = True
+    if is_asked_for and not callers:
+        warnings.warn("fp8: the recipe has fp8_dpa, but no module was found to call attention; fp8.torch."
+                      "scaled_dot_product_attention takes scales, and register_attention a recipe", stacklevel=3)
 
 
 def convert_from_fp8(model):
