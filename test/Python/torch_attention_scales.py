@@ -40,6 +40,22 @@ class Block(nn.Module):
         return x
 
 
+class Inner(Block):
+    """Checkpoints attention alone."""
+
+    def __init__(self, reentrant):
+        super().__init__()
+        self.reentrant = reentrant
+
+    def attend(self, *tensors):
+        return F.scaled_dot_product_attention(*tensors, is_causal=True)
+
+    def forward(self, x):
+        q, k, v = (y.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        y = checkpoint(self.attend, q, k, v, use_reentrant=self.reentrant)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
 class Model(nn.Module):
     def __init__(self, calls=1, checkpoints=False):
         super().__init__()
@@ -306,6 +322,39 @@ class Steps(Case):
         for step in range(3):
             self.check_same(train(repeated, (1 + step) * x), train(plain, (1 + step) * x))
         self.assertEqual(get_scales(repeated), get_scales(plain))
+
+    def test_checkpointing_within(self):
+        """What is repeated outside of the forward of a converted module is what it was in it."""
+        x = make(2, 9, 64)
+        for reentrant in (False, True):
+            found = []
+            for make_one in (Block, lambda: Inner(reentrant)):
+                torch.manual_seed(0)
+                model = nn.Sequential(make_one(), make_one())
+                fp8.torch.convert_to_fp8_training(model, DELAYED, first_last_bf16=0)
+                found.append([y for step in range(3) for y in train(model, (1 + step) * x)])
+            self.check_same(*found)
+
+    def test_checkpointed_products(self):
+        """So are products with parameters."""
+        class Product(nn.Module):
+            def __init__(self, is_checkpointed):
+                super().__init__()
+                self.weight, self.is_checkpointed = nn.Parameter(make(64, 64, seed=1)), is_checkpointed
+
+            def multiply(self, x):
+                return (x @ self.weight).relu() @ self.weight.T
+
+            def forward(self, x):
+                return checkpoint(self.multiply, x, use_reentrant=True) if self.is_checkpointed else self.multiply(x)
+
+        found = []
+        for is_checkpointed in (False, True):
+            model = nn.Sequential(Product(is_checkpointed))
+            fp8.torch.convert_to_fp8_training(model, fp8.Float8CurrentScaling(), first_last_bf16=0)
+            x = make(8, 64).requires_grad_()
+            found.append([*train(model, x), x.grad])
+        self.check_same(*found)
 
     def test_accumulated(self):
         model, x = convert(), make(2, 9, 64)

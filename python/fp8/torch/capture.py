@@ -116,12 +116,17 @@ class Mode(TorchFunctionMode):
         """The number of what keeps the scales of this call, or -1."""
         return -1
 
+    def begin_call(self):
+        """Before a function that may be computed in FP8."""
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         is_off = self.takes_all and self.get_recipe() is None and self.get_attention() is None
         kind = "" if is_off else _get_kind(func)
         if kind in ("transpose", "part", "same"):
             return self._view(kind, func, args, kwargs)
+        if kind:
+            self.begin_call()
         result = None
         if kind == "linear":
             result = self.linear(*args, **kwargs)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from fp8.torch import attention_scales, products, saved
+from fp8.torch import attention_scales, checkpointed, products, saved
 from fp8.torch.attention_calls import get_shared, share
 from fp8.torch.autocasting import autocast
 from fp8.torch.capture import Mode, show_dynamo
@@ -125,18 +125,31 @@ class _Mode(Mode):
     def __init__(self, attention, scales):
         super().__init__()
         self._attention, self._scales, self._calls = get_shared(attention), scales, 0
+        # A forward that is repeated keeps what the first one had; one that may be is at a place.
+        self._kept = self.place = None
 
     def get_recipe(self):
-        return autocast.current
+        return autocast.current if self._kept is None else self._kept[0]
 
     def get_attention(self):
-        return self._attention or autocast.attention
+        return (self._attention or autocast.attention) if self._kept is None else self._kept[1]
+
+    def begin_call(self):
+        if self.place is not None and not torch.compiler.is_compiling():
+            self.place.keep(functools.partial(_repeat, (self.get_recipe(), self.get_attention()), self._scales, self._calls))
 
     def find_unit(self, settings):
         if self._scales < 0 or settings.recipe is None:
             return -1
         self._calls += 1
         return attention_scales.find_unit(self._scales, settings.recipe, self._calls - 1)
+
+
+def _repeat(kept, scales, calls):
+    """A mode as it was behind so many calls of attention."""
+    mode = _Mode(None, scales)
+    mode._kept, mode._calls = kept, calls
+    return mode
 
 
 def _run_grouped(module, *arguments, **keywords):
@@ -175,10 +188,12 @@ def _make_class(cls, form=""):
         recipe = self._fp8_recipe or autocast.current
         if recipe is None:
             return run(self, *arguments, **keywords)
+        scales = self._modules.get(attention_scales.CHILD)
+        mode = _Mode(self._fp8_attention, -1 if scales is None else scales.number)
         if not torch.compiler.is_compiling():
             self._attach()
-        scales = self._modules.get(attention_scales.CHILD)
-        with _Mode(self._fp8_attention, -1 if scales is None else scales.number):
+            mode.place = checkpointed.Place(forward.__code__)
+        with mode:
             return compute(self, *arguments, **keywords)
 
     made = type(cls.__name__, (_Converted, cls), {
