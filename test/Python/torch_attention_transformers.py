@@ -50,6 +50,56 @@ class Converted(unittest.TestCase):
             self.assertEqual(fp8.torch.summarize(model).count("attention in high precision"), 2 - count)
 
 
+class Delayed(unittest.TestCase):
+    """register_attention with scales of earlier steps, which the first call or make_states makes."""
+
+    def setUp(self):
+        fp8.torch.register_attention("fp8_delayed", recipe=fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True))
+        self.tokens = draw(2, 9)
+
+    def make(self, **options):
+        return make("Llama", attn_implementation="fp8_delayed", **options)
+
+    def train(self, model, times=1):
+        for _ in range(times):
+            model.zero_grad()
+            model(self.tokens, labels=self.tokens).loss.backward()
+        return [parameter.grad.clone() for parameter in model.parameters()]
+
+    def count(self, model):
+        return [scales.scales[""]["q"].recorded for scales in attention_scales.find_all(model).values()]
+
+    def test_accumulated(self):
+        model = self.make()
+        with fp8.torch.accumulated(model):
+            for _ in range(3):
+                self.train(model)
+                self.assertEqual(self.count(model), [0, 0])
+        self.assertEqual(self.count(model), [1, 1])
+        self.train(model)
+        self.assertEqual(self.count(model), [2, 2])
+
+    def test_load(self):
+        model, loaded = self.make(), self.make(seed=1)
+        self.train(model, 2)
+        fp8.torch.make_states(loaded)
+        self.assertEqual(set(loaded.state_dict()), set(model.state_dict()))
+        loaded.load_state_dict(model.state_dict())
+        for x, y in zip(self.train(loaded), self.train(model)):
+            self.assertTrue(torch.equal(x, y))
+        self.assertEqual(self.count(loaded), [3, 3])
+
+    def test_compiled(self):
+        model = self.make(num_hidden_layers=1)
+        with self.assertWarnsRegex(UserWarning, "attention that is compiled before its first call"):
+            torch.compile(model, backend="eager")(self.tokens)
+        torch._dynamo.reset()
+        model = self.make(num_hidden_layers=1)
+        fp8.torch.make_states(model)
+        self.train(torch.compile(model, backend="eager"), 2)
+        self.assertEqual(self.count(model), [2])
+
+
 class Models(unittest.TestCase):
     def setUp(self):
         self.settings = fp8.torch.register_attention()

@@ -183,6 +183,12 @@ class AttentionScales(nn.Module):
             self._units[key] = unit
         return self._units[key]
 
+    def set_steps(self, is_on):
+        """Whether each backward ends a step, also of what later calls make."""
+        self._steps = is_on
+        for unit in self._units.values():
+            unit.steps = is_on
+
     @property
     def units(self):
         """What has computed it, by recipe and call."""
@@ -305,12 +311,35 @@ def find_all(model):
     return {name: module for name, module in model.named_modules() if isinstance(module, AttentionScales)}
 
 
+# Modules within a step of several calls: of it are scales that a call makes, too.
+accumulating = weakref.WeakSet()
+
+
+def make(module, recipe, name=""):
+    """Gives a module scales of a recipe's text."""
+    scales = AttentionScales(recipe, name)
+    scales.set_steps(module not in accumulating)
+    module.add_module(CHILD, scales)
+    return scales
+
+
+def accumulate(model, is_on):
+    """Says to modules, with what their calls have made or will make, whether a step is of several calls."""
+    for module in model.modules():
+        if is_on:
+            accumulating.add(module)
+        else:
+            accumulating.discard(module)
+            if find(module) is not None:
+                find(module).set_steps(True)
+
+
 def attach(module, recipe, name=""):
     """Gives a module scales of a recipe's attention, where these are of other steps; takes others away."""
     detach(module)
     text = get_attention_text(recipe)
     if text is not None and has_scales(text):
-        module.add_module(CHILD, AttentionScales(text, name))
+        make(module, text, name)
 
 
 def detach(module):

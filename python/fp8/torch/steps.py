@@ -5,13 +5,14 @@ import ctypes
 import functools
 import hashlib
 import itertools
+import sys
 import weakref
 
 import torch
 
 from fp8 import _core
 from fp8.errors import ArgumentError, MismatchError
-from fp8.torch import collectives, converted
+from fp8.torch import attention_scales, collectives, converted
 from fp8.torch.attention_scales import AttentionScales
 from fp8.torch.modules import Linear, get_layers
 
@@ -188,6 +189,8 @@ def _find_stepped(model):
 def _accumulate(model, stepped, is_on):
     if _is_backend(model):
         model.accumulate(is_on)
+    else:
+        attention_scales.accumulate(model, is_on)
     for layer in stepped:
         layer._steps = not is_on
         for unit in layer._units.values():
@@ -209,7 +212,11 @@ def accumulated(model, group=None):
 
 def make_states(model):
     """Makes the scaling states of a model's `Linear` layers and attention, which else the first call makes, so that
-    `state_dict()` has entries for what torch.distributed.checkpoint reads into them."""
+    `state_dict()` has entries for what torch.distributed.checkpoint reads into them, and `load_state_dict` takes those of
+    attention that register_attention computes."""
+    if "transformers" in sys.modules:
+        from fp8.torch.transformers_attention import attach_registered
+        attach_registered(model)
     device = next((value.device for value in model.parameters()), torch.device("cpu"))
     for layer in get_layers(model).values():
         if isinstance(layer, AttentionScales):

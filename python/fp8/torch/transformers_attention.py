@@ -1,11 +1,13 @@
 """Attention of transformers' models by fp8.attention: `attn_implementation="fp8"`."""
 
 import functools
+import warnings
 
 import torch
 
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import attention_calls, attention_scales, key_ranges
+from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.dense import is_plain
@@ -36,6 +38,26 @@ def _compute_plainly(query, key, value, mask, scale, is_causal, softcap, sinks, 
     return torch.matmul(p, value)
 
 
+# What was registered, by name.
+_registered = {}
+
+
+def attach_registered(model):
+    """Gives modules of a model that call attention which has scales of earlier steps what their first call would."""
+    for name, module in model.named_modules():
+        settings = _registered.get(getattr(getattr(module, "config", None), "_attn_implementation", None))
+        if settings is not None and settings.recipe is not None and attention_scales.find(module) is None and (
+                not getattr(module, "_fp8_keeps_attention", False)
+                and not (settings.ends and _is_at_end(settings.ends, module)) and calls_attention(module)):
+            attention_scales.make(module, settings.recipe, name)
+
+
+@torch.compiler.assume_constant_result
+def _warn_of_graph():
+    warnings.warn("fp8: attention that is compiled before its first call has current scales, not the recipe's; "
+                  "fp8.torch.make_states(model) before torch.compile keeps these", stacklevel=2)
+
+
 def _find_unit(settings, module):
     """The number of what keeps the scales of a layer's attention, or -1."""
     if settings.recipe is None:
@@ -43,9 +65,9 @@ def _find_unit(settings, module):
     scales = module._modules.get(attention_scales.CHILD)
     if scales is None:
         if torch.compiler.is_compiling():
+            _warn_of_graph()
             return -1
-        scales = attention_scales.AttentionScales(settings.recipe)
-        module.add_module(attention_scales.CHILD, scales)
+        scales = attention_scales.make(module, settings.recipe)
     return attention_scales.find_unit(scales.number, settings.recipe)
 
 
@@ -266,6 +288,7 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None,
         raise ArgumentError(f"expected first_last_bf16 to be 0 or more, but got {first_last_bf16}")
     if first_last_bf16 and settings.format is not None:
         settings.keep_ends(first_last_bf16)
+    _registered[name] = settings
     AttentionInterface.register(name, functools.partial(_compute, settings))
     AttentionMaskInterface.register(name, functools.partial(_make_mask, settings))
     return settings
