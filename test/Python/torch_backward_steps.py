@@ -135,6 +135,56 @@ class Steps(unittest.TestCase):
         self.assertEqual(own, expected)
         self.check(mine, other)
 
+    def test_backward_that_fails(self):
+        """zero_grad lets a batch be left out."""
+        run = Run(True, recipe="current")
+        hook = run.model[3].register_full_backward_hook(lambda *_: 1 / 0)
+        with self.assertRaises(ZeroDivisionError):
+            run.backward()
+        hook.remove()
+        with self.assertRaisesRegex(fp8.UnsupportedError, "a second backward.*use_reentrant=False"):
+            run.backward()
+        run.optimizer.zero_grad()
+        run.train(2)
+
+    def test_hooks_that_take_gradients(self):
+        model = make_model("current")
+        optimizer = torch.optim.AdamW(model.parameters(), **ADAMW)
+        for parameter in model.parameters():
+            parameter.register_post_accumulate_grad_hook(lambda parameter: setattr(parameter, "grad", None))
+        fp8.torch.fuse_optimizer(model, optimizer, in_backward=True)
+        before = [parameter.clone() for parameter in model.parameters()]
+        model(torch.randn(ROWS, WIDTH).bfloat16()).sum().backward()
+        optimizer.step()
+        self.assertTrue(all(map(torch.equal, before, model.parameters())))
+
+    def test_groups_that_change(self):
+        """Groups in another order, fewer of them, and without a parameter are what they are for ordinary steps."""
+        def reverse(groups):
+            groups.reverse()
+
+        def pop(groups):
+            groups.pop(0)
+
+        def take_out(groups):
+            groups[1]["params"] = groups[1]["params"][1:]
+
+        for change in (reverse, pop, take_out):
+            found = []
+            for in_backward in (True, False):
+                model = make_model("current")
+                optimizer = torch.optim.AdamW([{"params": [*model[i].parameters()], "lr": 10.0 ** -i / 10} for i in (0, 3, 6)])
+                fp8.torch.fuse_optimizer(model, optimizer, in_backward=in_backward)
+                for step in range(3):
+                    optimizer.zero_grad()
+                    x = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(step)).bfloat16()
+                    model(x).float().square().mean().backward()
+                    optimizer.step()
+                    if step == 0:
+                        change(optimizer.param_groups)
+                found.append([*model.parameters()])
+            self.assertTrue(all(map(torch.equal, *found)), change)
+
     def test_groups(self):
         """Parameters of a group that was added have their steps so, too; those without a gradient have none."""
         runs = []

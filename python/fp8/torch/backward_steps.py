@@ -38,9 +38,9 @@ class BackwardSteps:
                 own._run(parameter)
 
         for number, group in enumerate(optimizer.param_groups):
-            for parameter in group["params"]:
+            for place, parameter in enumerate(group["params"]):
                 if parameter.numel() >= LEAST and parameter.is_leaf and parameter.requires_grad:
-                    self._groups[id(parameter)] = number
+                    self._groups[id(parameter)] = number, place
                     self._handles.append(parameter.register_post_accumulate_grad_hook(run))
 
     def _remove_hooks(self):
@@ -57,19 +57,35 @@ class BackwardSteps:
         else:
             optimizer._step_supports_amp_scaling = self._supports
 
+    def _find_group(self, parameter):
+        """The number of a parameter's group, or None: groups change between steps."""
+        groups, (number, place) = self._optimizer().param_groups, self._groups[id(parameter)]
+        if number < len(groups) and place < len(groups[number]["params"]) and groups[number]["params"][place] is parameter:
+            return number
+        for number, group in enumerate(groups):
+            for place, each in enumerate(group["params"]):
+                if each is parameter:
+                    self._groups[id(parameter)] = number, place
+                    return number
+        return None
+
     def _run(self, parameter):
         if self._optimizer() is None or not is_taken(parameter):
             return  # The optimizer's step takes it.
+        number = self._find_group(parameter)
+        if number is None:
+            return
         self._check(parameter)
         self._done.add(id(parameter))
         with torch.no_grad():
-            self._plan.step((self._groups[id(parameter)], parameter))
+            self._plan.step((number, parameter))
         parameter.grad = None
 
     def _check(self, parameter):
         if id(parameter) in self._done:
             raise UnsupportedError("expected a step of the optimizer behind each backward, but got a second backward: with "
-                                   "in_backward gradients are not accumulated, since each is gone once its parameter had a step")
+                                   "in_backward gradients are not accumulated, since each is gone once its parameter had a step; "
+                                   "layers that several checkpoints share need use_reentrant=False")
         if not self._plan.has_own_steps(parameter):
             raise UnsupportedError("expected a backward outside of fp8.torch.accumulated, but got one within: with in_backward "
                                    "a weight has its codes within the backward, before its layer's step of scaling ends")
@@ -80,10 +96,14 @@ class BackwardSteps:
             raise UnsupportedError("expected clip_factor to be None, but got a tensor: with in_backward parameters have their "
                                    "steps before all gradients, and so their norm, are known")
 
+    def skip(self):
+        """The next backward is another step's, where one did not come to its end."""
+        self._done.clear()
+
     def end(self):
         """What the optimizer's step begins with: the next backward is another step's."""
         optimizer = self._optimizer()
-        self._done.clear()
+        self.skip()
         if getattr(optimizer, "grad_scale", None) is not None or getattr(optimizer, "found_inf", None) is not None:
             raise UnsupportedError("expected gradients that are not scaled, but got GradScaler's: with in_backward parameters "
                                    "had their steps before gradients were unscaled, and searched for Inf; bf16 needs no scaler")

@@ -50,6 +50,12 @@ class _Fused:
             self._fp8_plan.step()
         return loss
 
+    def zero_grad(self, set_to_none=True):
+        """As torch.optim's. Where a backward failed, or is of no step, the next one may begin."""
+        super().zero_grad(set_to_none)
+        if self._fp8_backward is not None:
+            self._fp8_backward.skip()
+
     def write_codes(self):
         """Makes the codes those of weights that something else than a step has changed. Calls that see
         a weight changed quantize it themselves: CUDA graphs that were captured before do not see it. Masters of weights

@@ -160,6 +160,8 @@ class Item:
 def is_taken(parameter):
     """Whether a parameter and its gradient are what programs take: others are torch.optim's."""
     gradient = parameter.grad
+    if gradient is None:  # A hook may have taken it.
+        return False
     is_dense = is_coded(parameter) or type(parameter.data) is torch.Tensor and parameter.is_contiguous()
     return (parameter.dtype in ELEMENTS and gradient.dtype == parameter.dtype and parameter.numel() > 0
             and gradient.layout is torch.strided and is_dense and type(gradient) is torch.Tensor
