@@ -96,7 +96,7 @@ class Layers(unittest.TestCase):
         x = torch.randn(7, 256)
         quantized = fp8.torch.quantize_for_inference(copy.deepcopy(layer), "mxfp8")
         scale = torch.exp2(quantized.weight_scale.double() - 127).repeat_interleave(32, 1)
-        weight = quantized.weight.double() * scale
+        weight = quantized.state_dict()["weight"].double() * scale
         self.assertTrue((((weight - layer.weight) / layer.weight).abs() <= 2 ** -4).all())
         tiles = x.unflatten(1, (-1, 32)).abs().amax(2)
         factors = torch.exp2(torch.ceil(torch.log2(tiles / 448))).repeat_interleave(32, 1)

@@ -29,6 +29,17 @@ class Block(nn.Module):
         return self.down(torch.relu(self.up(x)))
 
 
+class Hidden(nn.Module):
+    """Multiplies with a weight in a way that its code does not show."""
+
+    def __init__(self, get):
+        super().__init__()
+        self.layers, self.get = nn.ModuleList([nn.Linear(64, 64)]), get
+
+    def forward(self, x):
+        return F.linear(x, self.get(list(self.layers)[0].weight))
+
+
 class Vision(nn.Module):
     """As Qwen2-VL's has it."""
 
@@ -171,6 +182,26 @@ class WeightTypes(unittest.TestCase):
         space = {"nn": nn, "__name__": "elsewhere"}
         exec("class Other(nn.Module):\n  pass", space)
         self.assertEqual(weight_types.find_readers(space["Other"]()), {})
+
+    def test_codes_have_no_values(self):
+        """What nobody saw to multiply with a weight is an error: codes without scales would be off by far."""
+        x = torch.ones(8, 64)
+        for get in (lambda w: w.type(torch.float32), lambda w: w[:32].float(), lambda w: w.clone().detach().to(x)):
+            model = Hidden(get)
+            model.layers[0] = fp8.torch.quantize_for_inference(nn.Linear(64, 64), "rowwise")
+            with self.assertRaisesRegex(fp8.UnsupportedError, r"a computation with its weight of \[\d+, 64\], which is codes"):
+                model(x)
+        layer = model.layers[0]
+        self.assertEqual((layer.weight.shape, layer.weight.dtype, layer.weight.device.type),
+                         ((64, 64), torch.float8_e4m3fn, "cpu"))
+        self.assertIs(type(layer.weight.view(torch.uint8)), torch.Tensor)
+        self.assertEqual(torch.zeros_like(layer.weight, dtype=x.dtype).sum(), 0)
+        with self.assertRaisesRegex(fp8.UnsupportedError, "expected new codes by set_weight"):
+            layer.weight.data = layer.weight
+        layer = fp8.torch.quantize_for_inference(nn.Linear(64, 64), "nvfp4")
+        self.assertFalse(hasattr(layer, "weight"))
+        with self.assertRaisesRegex(AttributeError, "weight, which it has none of: it has weight_packed"):
+            layer.weight.float()
 
     def test_transformers(self):
         try:

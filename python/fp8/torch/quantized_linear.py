@@ -7,7 +7,7 @@ from torch import nn
 
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import code_order, expected, input_gradient, operations, packed, schemes
+from fp8.torch import code_order, expected, input_gradient, operations, packed, schemes, weight_codes
 from fp8.torch.dense import check_tensor, is_plain, make_dense
 
 
@@ -84,6 +84,10 @@ class QuantizedLinear(QuantizedWeight):
         ArgumentError for tensors of another shape or dtype."""
         super().__init__(scheme, scheme.get_tensors(out_features, in_features), tensors, bias)
         self.in_features, self.out_features = in_features, out_features
+
+    def __getattr__(self, name):
+        # Models that multiply with it themselves would do so with codes.
+        return weight_codes.show(self) if name == "weight" else super().__getattr__(name)
 
     def forward(self, input):
         if not torch.compiler.is_compiling() and self._ready is not None:
