@@ -4,6 +4,7 @@
 back bit by bit, layers and experts compute what they did, checkpoints have plain codes, and programs for a GPU say how they
 lie. What is no such weight stays, with the reason."""
 
+import copy
 import os
 import sys
 import tempfile
@@ -75,6 +76,21 @@ def saves_plain(model, before):
                for name, value in other.state_dict().items())
 
 
+def loads_either(model, before, x, expected):
+    """Whether an arranged model takes plain codes, and a plain one arranged codes."""
+    plain = copy.deepcopy(model)
+    fp8.torch.arrange(plain, arranged=False)
+    states = {name: value.clone() for name, value in model.state_dict().items()}
+    same = True
+    for each, state in ((model, before), (plain, states)):
+        for parameter in each.parameters():
+            parameter.data.view(torch.uint8).zero_()
+        given = dict(state)
+        each.load_state_dict(given)
+        same &= set(given) == set(state) and torch.equal(each(x), expected)
+    return same
+
+
 def check_model(recipe, weights, activations, odd):
     torch.manual_seed(1)
     model = Block().to(torch.bfloat16).eval()
@@ -88,6 +104,7 @@ def check_model(recipe, weights, activations, odd):
         check(f"{label}: what was arranged", said == {"q_proj": "arranged", "k_proj": "arranged", "odd": odd})
         check(f"{label}: names", "weight_arranged" in dict(model.q_proj.named_parameters()))
         check(f"{label}: the layers", torch.equal(model(x), expected))
+        check(f"{label}: a state of either kind", loads_either(model, before, x, expected))
         check(f"{label}: values", torch.equal(model.q_proj.dequantize(), dense))
         check(f"{label}: prepared", fp8.torch.prepare(model).programs > 0)
         if activations or weights:  # That layout has no dynamic activations in NVFP4.

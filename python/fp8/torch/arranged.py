@@ -5,6 +5,7 @@ import dataclasses
 import torch
 from torch import nn
 
+from fp8.errors import ArgumentError
 from fp8.torch import experts, quantized_linear
 from fp8.torch.code_order import BLOCK, arrange_codes, restore_codes
 
@@ -60,8 +61,11 @@ def arrange(model, arranged=True):
     stays as it is.
 
     Layers compute what they did, on any device: where no kernel reads such codes, each call puts them back first. So this
-    is for models that stay on a Hopper GPU. Checkpoints have codes as ever.
+    is for models that stay on a Hopper GPU. Checkpoints have codes as ever, but `state_dict`, which has the model's own, and
+    loads into a model with either.
     """
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"expected a module, but got {type(model).__name__}")
     found = {name: module for name, module in model.named_modules()
              if isinstance(module, quantized_linear.QuantizedWeight)}
     reasons = {module: find_reason(module) if arranged else _find_plain(module) for module in found.values()}

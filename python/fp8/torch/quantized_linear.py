@@ -49,9 +49,19 @@ class QuantizedWeight(nn.Module):
         """Lets go of what is known of the weight that was there."""
         self.exactness = self.origin = self.lost = None
 
-    def _load_from_state_dict(self, *arguments):
+    def _load_from_state_dict(self, state_dict, prefix, *arguments):
         self._forget_origin()
-        super()._load_from_state_dict(*arguments)
+        # Codes may lie in the other order there (fp8.torch.arrange).
+        scheme = self.scheme
+        own, other = (prefix + name for name in ("weight_packed", "weight_arranged")[::-1 if scheme.arranged else 1])
+        given = state_dict.pop(other, None) if own not in state_dict else None
+        if given is not None:
+            change = code_order.arrange_codes if scheme.arranged else code_order.restore_codes
+            state_dict[own] = change(given, scheme.packed)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
+        if given is not None:
+            del state_dict[own]
+            state_dict[other] = given
 
     def _apply(self, fn, recurse=True):
         # Codes and scales are bytes to what converts floats.
