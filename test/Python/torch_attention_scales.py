@@ -8,6 +8,7 @@ import os
 import pickle
 import tempfile
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
@@ -118,13 +119,33 @@ class Function(Case):
         scales = fp8.torch.AttentionScales("delayed,format=e5m2,margin=-2,accumulate=fast")
         fp8.torch.scaled_dot_product_attention(q, q, q, scales=scales)
         self.assertEqual(scales.scales[""]["q"].format, "e5m2")
-        for recipe in (fp8.Float8CurrentScaling(), "block"):
+        for recipe in (fp8.Float8CurrentScaling(), "block", None):
             with self.assertRaisesRegex(fp8.ArgumentError, "expected a recipe with scales of other steps"):
                 fp8.torch.AttentionScales(recipe)
-        with self.assertRaisesRegex(fp8.ArgumentError, "expected scales with a recipe, and no format"):
-            fp8.torch.scaled_dot_product_attention(q, q, q, scales=scales, format="e4m3")
+        for given, format in ((scales, "e4m3"), ("a", None)):
+            with self.assertRaisesRegex(fp8.ArgumentError, "expected an AttentionScales as scales, and no format, but got"):
+                fp8.torch.scaled_dot_product_attention(q, q, q, scales=given, format=format)
         with self.assertRaisesRegex(fp8.ArgumentError, "expected scales to keep"):
             fp8.torch.AttentionScales(DELAYED).freeze()
+        with self.assertRaisesRegex(fp8.ArgumentError, "to be given to scaled_dot_product_attention"):
+            scales(q)
+        for wrong in (0, -1, float("nan"), float("inf"), 1e-320):
+            before = [slot.scale for slot in scales.scales[""].values()]
+            with self.assertRaisesRegex(fp8.ArgumentError, "expected scales to be finite and positive, but got 5.0, "):
+                scales.set_scales(5, wrong, 1)
+            self.assertEqual([slot.scale for slot in scales.scales[""].values()], before)
+        scales.share_amaxes("group")
+        self.assertEqual(copy.deepcopy(scales)._groups, {"group"})
+
+    def test_nothing(self):
+        """An empty tensor has no largest number, and shares none."""
+        scales = fp8.torch.AttentionScales(DELAYED)
+        scales.share_amaxes("group")
+        with mock.patch("fp8.torch.collectives.reduce_max") as reduce_max:
+            q = make(0, 2, 8, 32)
+            self.assertEqual(fp8.torch.scaled_dot_product_attention(q, q, q, scales=scales).shape, q.shape)
+        for call in reduce_max.call_args_list:
+            self.assertEqual(call.args[0].tolist(), [0, 0, 0])
 
     def test_given_and_kept(self):
         q = make(1, 2, 8, 32)

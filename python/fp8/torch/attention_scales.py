@@ -1,8 +1,10 @@
 """Scales of attention that follow from earlier steps, or are given: what a module keeps for its calls."""
 
+import copy
 import functools
 import itertools
 import json
+import math
 import types
 import weakref
 
@@ -151,16 +153,16 @@ class AttentionScales(nn.Module):
     module that calls attention, as `fp8_attention`, if its recipe has fp8_dpa. Calls of one forward have scales of
     their own.
 
-    - recipe: DelayedScaling or StaticScaling, or its text; None for that of `autocast`;
+    - recipe: DelayedScaling or StaticScaling, or its text;
     - name: of the module, by which StaticScaling finds slots in the file of a program of a whole model.
     """
 
     slower = notes = ()
 
-    def __init__(self, recipe=None, name=""):
+    def __init__(self, recipe, name=""):
         super().__init__()
         text = None if recipe is None else get_attention_text(recipe) or get_text(recipe)
-        if text is not None and not has_scales(text):
+        if text is None or not has_scales(text):
             raise ArgumentError(f"expected a recipe with scales of other steps, delayed or static, but got '{text}'")
         self.recipe, self.name, self.is_frozen = text, name, False
         self._units, self._saved, self._groups, self._steps = {}, {}, set(), True
@@ -170,7 +172,7 @@ class AttentionScales(nn.Module):
         self.number = next(_numbers)
         _scales[self.number] = self
 
-    def forward(self):
+    def forward(self, *_, **__):
         raise ArgumentError("expected AttentionScales to be given to scaled_dot_product_attention, but it was called")
 
     def get_unit(self, recipe, call=0):
@@ -220,11 +222,14 @@ class AttentionScales(nn.Module):
     def set_scales(self, q_scale, k_scale, v_scale, device="cpu"):
         """Gives numbers, as checkpoints have them: codes times them are values. They stay until `freeze(False)`."""
         if self.recipe is None or _read(self.recipe)[0] != "delayed":
-            raise ArgumentError("expected scales to be set of delayed scaling")
+            raise ArgumentError(f"expected scales to be set of delayed scaling, but got '{self.recipe}'")
+        scales = [float(scale) for scale in (q_scale, k_scale, v_scale)]
+        if not all(0 < scale < math.inf and 0 < 1 / scale < math.inf for scale in scales):
+            raise ArgumentError(f"expected scales to be finite and positive, but got {', '.join(map(str, scales))}")
         unit = self.get_unit(self.recipe)
         unit.prepare(torch.device(device))
-        for slot, scale in zip(SLOTS, (q_scale, k_scale, v_scale)):
-            unit.state.set_scale(slot, 1 / float(scale))
+        for slot, scale in zip(SLOTS, scales):
+            unit.state.set_scale(slot, 1 / scale)
         self.freeze()
 
     def prepare(self, device):
@@ -281,6 +286,13 @@ class AttentionScales(nn.Module):
     def __setstate__(self, state):
         super().__setstate__(state)
         self._count()
+
+    def __deepcopy__(self, memo):
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        made._groups = set(self._groups)
+        return made
 
     def extra_repr(self):
         return f"recipe={self.recipe}"

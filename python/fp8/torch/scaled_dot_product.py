@@ -138,8 +138,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     """
     unit = -1
     if scales is not None:
-        if format is not None or scales.recipe is None:
-            raise ArgumentError("expected scales with a recipe, and no format")
+        if format is not None or not isinstance(scales, attention_scales.AttentionScales):
+            raise ArgumentError(f"expected an AttentionScales as scales, and no format, but got {type(scales).__name__} and "
+                                f"{format!r}")
         format, unit = attention_scales.find_format(scales.recipe), attention_scales.find_unit(scales.number, scales.recipe)
         accumulate = accumulate or attention_scales.find_accumulate(scales.recipe)
     return compute(query, key, value, attn_mask, is_causal, scale, window, bottom_right, key_ranges, sinks, cap, dropout_p,
