@@ -195,6 +195,8 @@ class WeightTypes(unittest.TestCase):
         self.assertEqual((layer.weight.shape, layer.weight.dtype, layer.weight.device.type),
                          ((64, 64), torch.float8_e4m3fn, "cpu"))
         self.assertIs(type(layer.weight.view(torch.uint8)), torch.Tensor)
+        layer.weight.is_marked = True
+        self.assertTrue(layer.weight.is_marked and dict(layer.named_parameters())["weight"].is_marked)
         self.assertEqual(torch.zeros_like(layer.weight, dtype=x.dtype).sum(), 0)
         with self.assertRaisesRegex(fp8.UnsupportedError, "expected new codes by set_weight"):
             layer.weight.data = layer.weight

@@ -43,4 +43,6 @@ def show(layer):
                              f"of: it has {names or 'nothing yet'}; {_ADVICE}")
     if torch.compiler.is_compiling() or type(weight) is not torch.nn.Parameter:
         return weight
-    return weight.detach().as_subclass(WeightCodes)
+    shown = weight.detach().as_subclass(WeightCodes)
+    shown.__dict__ = weight.__dict__  # Others mark a parameter, as initialized.
+    return shown
