@@ -231,11 +231,10 @@ fp8rt_status Launch::checkLayout(const LaunchPlan::Argument &argument,
     dense = stride * size;
     // Who copies words of dense rows that begin anywhere knows their extent.
     bool mayBeginAnywhere = !isTold && argument.alignment <= 4;
-    areRowsAligned &= isInnermost ? stride == 1
-                                  : mayBeginAnywhere ||
-                                        stride * argument.bytes %
-                                                argument.alignment ==
-                                            0;
+    areRowsAligned &=
+        isInnermost ? stride == 1
+                    : mayBeginAnywhere ||
+                          stride * argument.bytes % argument.alignment == 0;
     isInnermost = false;
   }
   // A single element is read alone, from anywhere.
