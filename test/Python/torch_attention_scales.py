@@ -173,7 +173,9 @@ class Function(Case):
             path = os.path.join(folder, "state.safetensors")
             scales.units[""].state.save(path)
             static = fp8.torch.AttentionScales(fp8.StaticScaling(state=path, fp8_dpa=True))
+            self.assertEqual(list(static.state_dict()), [])
             self.assertTrue(torch.equal(fp8.torch.scaled_dot_product_attention(q, q, q, scales=static), expected))
+            self.assertEqual(list(static.state_dict()), [])
 
 
 class Modules(Case):

@@ -135,9 +135,9 @@ class AttentionUnit(linear_ops.Unit):
 
 
 @functools.lru_cache(maxsize=64)
-def _make_fresh(recipe, name):
-    """The state of attention that nothing was computed with, or None of a recipe without one."""
-    unit = AttentionUnit(recipe, name if _read(recipe)[0] == "static" else "")
+def _make_fresh(recipe):
+    """The state of attention that nothing was computed with, of delayed scaling."""
+    unit = AttentionUnit(recipe)
     unit.prepare(torch.device("cpu"))
     return unit.get_saved()
 
@@ -251,8 +251,8 @@ class AttentionScales(nn.Module):
     def _list_saved(self):
         """The same, with a state where nothing was computed: checkpoints have one of each module, called or not."""
         data = self._get_saved()
-        if self.recipe is not None and data.get("") is None and (fresh := _make_fresh(self.recipe, self.name)) is not None:
-            data[""] = fresh
+        if _read(self.recipe)[0] == "delayed" and data.get("") is None:
+            data[""] = _make_fresh(self.recipe)
         return data
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):

@@ -37,8 +37,9 @@ class Place:
         """What will repeat the present call, and the name of its function."""
         hooks = _get_hooks()
         if hooks is not None and hooks[0] is not self._pack:
-            closure = getattr(hooks[0], "__closure__", None) or ()
-            yield from ((cell.cell_contents, "recompute_fn") for cell in closure)
+            code, closure = getattr(hooks[0], "__code__", None), getattr(hooks[0], "__closure__", None) or ()
+            if code is not None and "frame" in code.co_freevars:
+                yield closure[code.co_freevars.index("frame")].cell_contents, "recompute_fn"
         if not self._has_grad or torch.is_grad_enabled():
             return
         # A reentrant one, of PyTorch or others, computes without gradients first.
