@@ -5,28 +5,35 @@
 #include <cstdio>
 #include <cuda_runtime.h>
 
-constexpr int kSums = 16;
+constexpr int kRows = 4; // Fragments of A and of B, each of which is multiplied with each, as in a matmul.
+constexpr int kColumns = 4;
+constexpr int kSums = kRows * kColumns;
 constexpr int kSteps = 4096;
 constexpr int kThreads = 256;
 
-// Sums of as many instructions as are in flight; operands change so that no power is saved.
+// No two products of a step have the same operands. On Hopper those of 8 bits are sums from zero, to which the accumulator is
+// added in f32, so that ptxas computes equal ones once. All operands change in each step, so that nothing is converted before the loop.
 #define MMA_LOOP(NAME, TEXT)                                                   \
   __global__ void NAME(float *out, uint32_t seed) {                           \
     float sums[kSums][4] = {};                                                 \
-    uint32_t a[4], b[2];                                                       \
-    for (int i = 0; i < 4; ++i)                                                \
-      a[i] = (seed + threadIdx.x * 2654435761u * (i + 1)) & 0xBFBFBFBFu;       \
-    for (int i = 0; i < 2; ++i)                                                \
-      b[i] = (seed + threadIdx.x * 40503u * (i + 3)) & 0xBFBFBFBFu;            \
+    uint32_t a[kRows][4], b[kColumns][2];                                      \
+    for (int i = 0; i < kRows * 4; ++i)                                        \
+      a[i / 4][i % 4] = (seed + threadIdx.x * 2654435761u * (i + 1)) & 0xBFBFBFBFu; \
+    for (int i = 0; i < kColumns * 2; ++i)                                     \
+      b[i / 2][i % 2] = (seed + threadIdx.x * 40503u * (i + 3)) & 0xBFBFBFBFu; \
     for (int step = 0; step < kSteps; ++step) {                                \
       _Pragma("unroll") for (int i = 0; i < kSums; ++i) {                      \
+        uint32_t *x = a[i / kColumns], *y = b[i % kColumns];                   \
         asm volatile(TEXT " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
                      : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]),   \
                        "+f"(sums[i][3])                                        \
-                     : "r"(a[i % 4]), "r"(a[(i + 1) % 4]), "r"(a[(i + 2) % 4]), \
-                       "r"(a[(i + 3) % 4]), "r"(b[i % 2]), "r"(b[(i + 1) % 2])); \
+                     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1])); \
       }                                                                        \
-      a[step % 4] ^= 0x01010101u;                                              \
+      uint32_t flip = (seed + step * 2654435761u) & 0x83838383u;               \
+      for (int i = 0; i < kRows * 4; ++i)                                      \
+        a[i / 4][i % 4] ^= flip;                                               \
+      for (int i = 0; i < kColumns * 2; ++i)                                   \
+        b[i / 2][i % 2] ^= flip;                                               \
     }                                                                          \
     float sum = 0;                                                             \
     for (int i = 0; i < kSums; ++i)                                            \
