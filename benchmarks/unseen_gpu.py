@@ -173,7 +173,8 @@ def train(name, kind, recipe, sizes, device, turn):
 
 
 def cut(inputs, batch, length):
-    return {key: value[:batch, :length] if value.ndim == 2 else value[:batch] for key, value in inputs.items()}
+    # Contiguous, as batches are: losses of transformers view labels as one row.
+    return {key: (value[:batch, :length] if value.ndim == 2 else value[:batch]).contiguous() for key, value in inputs.items()}
 
 
 def get_shapes(inputs, length):
