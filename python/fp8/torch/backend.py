@@ -113,7 +113,7 @@ class Backend:
       PyTorch has no kernel of;
     - share_layers: compiles what layers of quantize_for_inference repeat between their products once for all of them
       (fp8.torch.repeated), in graphs without a gradient. That takes Inductor less time, and each call of a layer
-      more, but in CUDA graphs. None is True on a CPU, where that was measured;
+      more. None is True on a CPU. On an H200, in CUDA graphs, a token of 32 layers takes 7 % longer at batch 1;
     - options: of fp8.compile.
 
     Layers of quantize_for_inference become parts of their own with what is between them, `fused`
