@@ -155,3 +155,14 @@ func.func @both(%a: !a2, %b: !w) -> tensor<64x32xbf16> {
   %0 = fp8.matmul %s, %t accumulate = fast : !a2t, !wt -> tensor<64x32xbf16>
   return %0 : tensor<64x32xbf16>
 }
+
+// The copy stays for the other operand: none is saved.
+
+// COST-LABEL: func.func @gram
+// COST: %[[A:.+]] = fp8.transpose
+// COST: fp8.matmul %[[A]], %[[A]]
+func.func @gram(%x: !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>) -> tensor<4096x4096xbf16> {
+  %a = fp8.transpose %x permutation = [1, 0] : !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>
+  %y = fp8.matmul %a, %a accumulate = fast : !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<4096x4096xf8E4M3FN, block = [*, *], scale = f32> -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}

@@ -272,3 +272,47 @@ func.func @little_hidden(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v:
   %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
   return %r : tensor<4x32x64xbf16>
 }
+
+// -----
+
+// No difference of two numbers of positions is more than 32 bits hold.
+
+// CHECK-LABEL: @any_length
+// CHECK: fp8.attention {{.*}}window = [127, 0]
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+func.func @any_length(%q: tensor<4x?x64xbf16>, %k: tensor<4x?x64xbf16>, %v: tensor<4x?x64xbf16>) -> tensor<4x?x64xbf16> {
+  %c1 = arith.constant 1 : index
+  %sq = tensor.dim %q, %c1 : tensor<4x?x64xbf16>
+  %sk = tensor.dim %k, %c1 : tensor<4x?x64xbf16>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%sq, %sk) : tensor<4x?x?xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x?x?xf32>) -> tensor<4x?x?xf32>
+  %product = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x?x64xbf16>, tensor<4x?x64xbf16>) outs(%init : tensor<4x?x?xf32>) -> tensor<4x?x?xf32>
+  %masked = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]} ins(%product : tensor<4x?x?xf32>) outs(%e : tensor<4x?x?xf32>) {
+  ^bb0(%score: f32, %unused: f32):
+    %i = linalg.index 1 : index
+    %j = linalg.index 2 : index
+    %ii = arith.index_cast %i : index to i32
+    %jj = arith.index_cast %j : index to i32
+    %c = arith.cmpi sle, %jj, %ii : i32
+    %d = arith.subi %ii, %jj : i32
+    %w = arith.constant 128 : i32
+    %l = arith.cmpi slt, %d, %w : i32
+    %y = arith.andi %c, %l : i1
+    %f = arith.constant 0.125 : f32
+    %z = arith.mulf %score, %f : f32
+    %hidden = arith.constant 0xFF800000 : f32
+    %x = arith.select %y, %z, %hidden : f32
+    linalg.yield %x : f32
+  } -> tensor<4x?x?xf32>
+  %p = linalg.softmax dimension(2) ins(%masked : tensor<4x?x?xf32>) outs(%e : tensor<4x?x?xf32>) -> tensor<4x?x?xf32>
+  %shares = arith.truncf %p : tensor<4x?x?xf32> to tensor<4x?x?xbf16>
+  %oe = tensor.empty(%sq) : tensor<4x?x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x?x64xf32>) -> tensor<4x?x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x?x?xbf16>, tensor<4x?x64xbf16>) outs(%oinit : tensor<4x?x64xf32>) -> tensor<4x?x64xf32>
+  %r = arith.truncf %o : tensor<4x?x64xf32> to tensor<4x?x64xbf16>
+  return %r : tensor<4x?x64xbf16>
+}

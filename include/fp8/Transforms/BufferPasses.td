@@ -141,7 +141,9 @@ def FreeBuffersPass : Pass<"fp8-free-buffers", "::mlir::func::FuncOp"> {
     that allocates it, that nothing returns and whose address nothing keeps
     is no other's: it is freed after the last of them, and marked as done
     (`bufferization.manual_deallocation`). A `memref.dealloc` of the program is
-    erased before, since what reads the memory may have been moved behind it.
+    erased before, since what reads the memory may have been moved behind it; one
+    of what a call returns too, which is the caller's to free. A `memref.dealloc`
+    of anything else is an error.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
                            "::mlir::memref::MemRefDialect"];

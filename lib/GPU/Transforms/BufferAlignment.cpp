@@ -92,7 +92,16 @@ std::string fp8::describeWanted(Value memref, LaunchAttr launch,
   if (failed(type.getStridesAndOffset(strides, offset)) ||
       !isDense(type, strides, launch, number))
     return "elements that lie together";
-  if (alignment > bytes && !hasAlignedRows(memref, strides, alignment / bytes))
+  // Who copies words of dense rows that begin anywhere knows their extent.
+  bool mayBeginAnywhere =
+      alignment <= 4 &&
+      llvm::none_of(llvm::seq<int64_t>(type.getRank()), [&](int64_t dim) {
+        return launch.takesStride(number, dim);
+      });
+  bool hasRows = mayBeginAnywhere
+                     ? hasAlignedStart(memref, alignment / bytes)
+                     : hasAlignedRows(memref, strides, alignment / bytes);
+  if (alignment > bytes && !hasRows)
     return ("rows whose elements lie together, at multiples of " +
             Twine(alignment) + " bytes")
         .str();

@@ -53,6 +53,9 @@ LogicalResult AttentionMatcher::matchCondition(Element *condition,
                                                Element *hidden) {
   if (pattern.cap)
     return fail("expected a mask of scores with their cap, but got one before");
+  if (isRoundedToFewBits(hidden))
+    return fail("expected hidden scores of 16 bits or more, but got some that "
+                "are rounded to fewer");
   std::optional<double> score = trace->getNumber(hidden);
   // As the softmax sees it: factors behind it are known by now. What is added
   // may be far below what 32 bits hold once it is.
@@ -121,11 +124,13 @@ LogicalResult AttentionMatcher::matchMask(Element *mask) {
   // What a program computes of numbers of queries and keys, and no window
   // says, is a tensor of it all the same.
   Element *stored = getStored(mask);
-  if (!stored && isRoundedToFewBits(mask))
+  // What hides -30000 is another number in 8 bits, or none.
+  bool isRounded = isRoundedToFewBits(mask);
+  if (!stored && isRounded)
     return fail("expected a mask of 16 bits or more, but got one that is "
                 "rounded to fewer");
-  mask = trace->skipCasts(mask);
-  if (matchHiding(mask))
+  mask = isRounded ? stored : trace->skipCasts(mask);
+  if (!isRounded && matchHiding(mask))
     return success();
   if (mask->kind != Kind::Tensor && !stored) {
     if (!reason.empty())

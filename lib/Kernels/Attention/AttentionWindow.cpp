@@ -28,7 +28,7 @@ std::optional<WindowMatcher::Sum> WindowMatcher::getIndex(Element *element) {
   constexpr int64_t mostPositions = int64_t(1) << 30;
   int64_t extent = trace.getDigits().getExtent(element->index);
   Sum sum;
-  sum.most = ShapedType::isDynamic(extent) ? mostPositions : extent;
+  sum.most = (ShapedType::isDynamic(extent) ? mostPositions : extent) - 1;
   if (llvm::equal(element->index, keys)) {
     sum.ofKey = 1;
     return sum;

@@ -342,15 +342,18 @@ Element *ElementTrace::defineLinalg(linalg::LinalgOp op, unsigned result,
   return element;
 }
 
-/// Whether `value` is a constant of 0, 1, 2 and so on.
+/// Whether `value` is a constant of 0, 1, 2 and so on, in its type with a sign:
+/// behind 127 comes -128 in 8 bits.
 static bool isCounting(Value value) {
   DenseIntElementsAttr numbers;
   if (!matchPattern(value, m_Constant(&numbers)) ||
       numbers.getType().getRank() != 1)
     return false;
-  return llvm::all_of(
-      llvm::enumerate(numbers.getValues<APInt>()),
-      [](auto number) { return number.value() == number.index(); });
+  return llvm::all_of(llvm::enumerate(numbers.getValues<APInt>()),
+                      [](auto number) {
+                        return number.value().isNonNegative() &&
+                               number.value() == number.index();
+                      });
 }
 
 Element *ElementTrace::define(Value tensor, const Place &place) {

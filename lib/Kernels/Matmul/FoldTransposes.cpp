@@ -87,8 +87,10 @@ void FoldTransposesPass::foldOperand(ArrayRef<OpTy> ops, bool isA,
         op.setTransposeB(!op.getTransposeB());
     }
   };
-  bool isShared = llvm::any_of(copy.getUsers(), [&](Operation *user) {
-    return !llvm::is_contained(ops, user);
+  // Also by the other operand of the same product.
+  bool isShared = llvm::any_of(copy.getUses(), [&](OpOperand &use) {
+    return llvm::none_of(ops,
+                         [&](OpTy op) { return &getOperand(op, isA) == &use; });
   });
   double copyClocks = 0;
   if (auto type = dyn_cast<ScaledType>(copy.getType()); type && !isShared)

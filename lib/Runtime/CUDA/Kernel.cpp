@@ -227,10 +227,10 @@ fp8rt_status Launch::checkLayout(const LaunchPlan::Argument &argument,
         dense = std::nullopt;
       continue;
     }
+    // Who copies words of dense rows that begin anywhere knows their extent.
+    bool mayBeginAnywhere = !isTold && dense && argument.alignment <= 4;
     isDense &= isTold || !dense || stride == *dense;
     dense = stride * size;
-    // Who copies words of dense rows that begin anywhere knows their extent.
-    bool mayBeginAnywhere = !isTold && argument.alignment <= 4;
     areRowsAligned &=
         isInnermost ? stride == 1
                     : mayBeginAnywhere ||

@@ -256,3 +256,29 @@ func.func @one_row(%one: tensor<4x1x12xf32>, %more: tensor<4x3x12xf32>) -> (tens
   %1 = fp8_gpu.launch @kernels::@k #launch ins(%y : tensor<4x2x6xf32>) outs(%e : tensor<1xf32>) -> tensor<1xf32>
   return %0, %1 : tensor<1xf32>, tensor<1xf32>
 }
+
+// -----
+
+#launch = #fp8_gpu.launch<
+  arguments = [#fp8_gpu.argument<name = "a", element = f8E8M0FNU, rank = 2, access = read, alignment = 4>,
+               #fp8_gpu.argument<name = "d", element = bf16, rank = 2, access = write, alignment = 16>],
+  extents = [],
+  params = [#fp8_gpu.pointer<0>,
+            #fp8_gpu.tensor_map<1, box = [64, 32], swizzle = 128, l2 = 0>],
+  grid = affine_map<() -> (1)>, block = 32>
+
+// Words of a dense tensor are read wherever rows of 6 bytes begin, if the first
+// begins with a word.
+
+// CHECK-LABEL: func.func @words(
+// CHECK:       %[[A:.+]] = memref.subview
+// CHECK-NOT:   memref.copy
+// CHECK:       fp8_gpu.launch @kernels::@k #launch{{.*}} ins(%[[A]] :
+func.func @words(%layers: tensor<3x32x6xf8E8M0FNU>, %i: index) -> tensor<32x64xbf16> {
+  %a = tensor.extract_slice %layers[%i, 0, 0] [1, 32, 6] [1, 1, 1]
+      : tensor<3x32x6xf8E8M0FNU> to tensor<32x6xf8E8M0FNU>
+  %d = tensor.empty() : tensor<32x64xbf16>
+  %0 = fp8_gpu.launch @kernels::@k #launch ins(%a : tensor<32x6xf8E8M0FNU>)
+      outs(%d : tensor<32x64xbf16>) -> tensor<32x64xbf16>
+  return %0 : tensor<32x64xbf16>
+}

@@ -108,7 +108,8 @@ def FP8GPU_ArgumentAttr : FP8GPU_Attr<"KernelArgument", "argument"> {
     `alignment`, in bytes, is that of the address and, if it is more than an
     element's, of every row: rows then start at multiples of it, and their
     elements lie together. A dimension whose stride no parameter of the launch
-    tells the kernel lies as in a dense tensor.
+    tells the kernel lies as in a dense tensor, whose rows, where `alignment` is
+    4 or less, begin anywhere: a kernel reads words of them all.
 
     Constraints:
     - (C1) `name` is not empty;

@@ -322,6 +322,24 @@ TEST_F(Kernel, WantsDenseDimensionsUnlessToldTheirStrides) {
   expectError(launch(text), FP8RT_ERROR_INVALID_ARGUMENT, dense);
 }
 
+TEST_F(Kernel, TakesRowsFromAnywhereWhereAllIsDense) {
+  std::string text = edit("\"type\": \"f32\", \"rank\": 1, \"alignment\": 8",
+                          "\"type\": \"bf16\", \"rank\": 3, \"alignment\": 4");
+  y = {memory, {2, 3, 5}, {15, 5, 1}};
+  expectOk(launch(text));
+  // Where it is told a stride, words have to begin with rows, also with those
+  // of a dimension that takes the place of one of one element.
+  const std::string stride = "\"stride\": 0, \"dim\": 0";
+  text.replace(text.find(stride), stride.size(), "\"stride\": 1, \"dim\": 1");
+  const char rows[] = "argument 'y' of a kernel to have rows";
+  y = {memory, {8, 1, 6}, {8, 8, 1}};
+  expectOk(launch(text));
+  y = {memory, {1, 8, 6}, {56, 7, 1}};
+  expectError(launch(text), FP8RT_ERROR_INVALID_ARGUMENT, rows);
+  y = {memory, {8, 1, 6}, {7, 7, 1}};
+  expectError(launch(text), FP8RT_ERROR_INVALID_ARGUMENT, rows);
+}
+
 TEST_F(Kernel, ReadsOneElementFromAnywhere) {
   y = {static_cast<char *>(memory) + 4, {1}, {12345}};
   expectOk(launch());
