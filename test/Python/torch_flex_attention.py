@@ -3,11 +3,14 @@
 """flex_attention by `fp8.attention`, beside PyTorch's own: functions over scores and masks, gradients, what becomes of them, and
 reasons why others are refused."""
 
+import functools
 import math
+import types
 import unittest
 import warnings
 
 import torch
+from torch import where
 from torch.nn.attention import flex_attention as peer
 
 import fp8
@@ -25,6 +28,9 @@ SLOPES = torch.tensor([0.5, 0.25, 0.125, 0.0625])
 BIAS = make(HEADS, QUERIES + KEYS, seed=7)
 DOCUMENTS = torch.tensor([0] * 11 + [1] * 20 + [2] * 14)
 PADDING = torch.tensor([45, 13])
+SETTINGS, HELPERS = types.ModuleType("settings"), types.ModuleType("torchnotours")
+SETTINGS.slope = HELPERS.slope = SLOPE = 1.0
+exec("def add(k):\n    return slope * k", HELPERS.__dict__)
 
 
 def causal(b, h, q, k):
@@ -212,6 +218,138 @@ class Flex(unittest.TestCase):
         torch.testing.assert_close(flex.find_plan(q, k, bend, None).mask, 6 * first.mask)
         self.assertEqual(flex.find_plan(q[:, :, :5], k, bend, None).rows.shape, (2, HEADS, 5))
 
+    def test_whatever_a_function_uses_is_looked_at(self):
+        q, k, _ = self.make()
+        made = HELPERS.add
+        with torch.inference_mode():
+            slopes = torch.ones(HEADS)
+
+        def of_a_module(score, b, h, q, k):
+            return score + SETTINGS.slope * k
+
+        def of_a_helper(score, b, h, q, k):
+            return score + made(k)
+
+        def of_nested_code(score, b, h, q, k):
+            def add(x):
+                return (lambda: x + SLOPE * k)()
+            return add(score)
+
+        def of_a_keyword(score, b, h, q, k, *, slope=1.0):
+            return score + slope * k
+
+        def of_inference(score, b, h, q, k):
+            return score + slopes[h] * k
+
+        def of_globals(score, b, h, q, k):
+            return score + globals()["SLOPE"] * k
+
+        def change():
+            global SLOPE
+            SETTINGS.slope = HELPERS.slope = SLOPE = SLOPE * 2
+            of_a_keyword.__kwdefaults__ = {"slope": SLOPE}
+            with torch.inference_mode():
+                slopes.fill_(SLOPE)
+
+        for bend in of_a_module, of_a_helper, of_nested_code, of_a_keyword, of_inference, of_globals:
+            with self.subTest(bend.__name__):
+                first = flex.find_plan(q, k, bend, None)
+                change()
+                torch.testing.assert_close(flex.find_plan(q, k, bend, None).mask, 2 * first.mask)
+
+    def test_plans_of_several_masks_and_sizes_are_kept(self):
+        q, k, _ = self.make()
+        reach = [9]
+
+        def near(reach, b, h, q, k):
+            return where(q - k <= reach, True, False)
+
+        def of_a_list(b, h, q, k):
+            return q - k <= reach[0]
+
+        masks = [make_block_mask(x) for x in (
+            causal, peer.and_masks(causal, window), peer.or_masks(peer.and_masks(causal, of_a_list), prefix),
+            functools.partial(near, 9))]
+        calls = [(q[:, :, :size], None if size == 1 else mask) for mask in masks for size in (QUERIES, 1)]
+        for bend in cap, None:
+            plans = [flex.find_plan(q, k, bend, mask) for q, mask in calls]
+            for (q, mask), plan in zip(calls, plans):
+                if bend is not None or mask is not None:
+                    self.assertIs(flex.find_plan(q, k, bend, mask), plan)
+            # What is in a list, in a function of a function, is found too.
+            before = flex.find_plan(calls[0][0], k, bend, masks[2])
+            reach[0] += 1
+            self.assertIsNot(flex.find_plan(calls[0][0], k, bend, masks[2]), before)
+
+    def test_learned_biases_are_refused_after_a_call_without_gradients(self):
+        q, k, v = self.make()
+        learned = SLOPES.clone().requires_grad_()
+
+        def bend(score, b, h, q, k):
+            return score + learned.exp()[h] * k
+
+        with torch.no_grad():
+            fp8.torch.flex_attention(q, k, v, bend, enable_gqa=True)
+        with self.assertRaisesRegex(fp8.UnsupportedError, "gradient"):
+            fp8.torch.flex_attention(q, k, v, bend, enable_gqa=True)
+
+    def test_queries_and_batches_of_which_all_is_hidden(self):
+        of_queries = torch.where(torch.arange(QUERIES) % 4 < 3, 0.5, -math.inf)
+        of_batches = torch.tensor([0.5, -math.inf])
+        for bend, mask in ((lambda s, b, h, q, k: s + of_queries[q], None), (lambda s, b, h, q, k: s + of_batches[b], causal),
+                           (lambda s, b, h, q, k: s + SLOPES[h] * (k - q) + of_queries[q] + of_batches[b], documents)):
+            self.compare(bend, mask)
+
+    def test_methods_and_defaults(self):
+        class Layer(torch.nn.Module):
+            def bend(self, s, b, h, q, k):
+                return s + SLOPES[h] * k
+
+            @staticmethod
+            def __call__(s, b, h, q, k, slope=0.1):
+                return s + slope * k
+
+        def with_defaults(s, b, h, q, k, slope=0.1, *, other=0.2):
+            return s + slope * k + other * (q - k)
+
+        layer = Layer()
+        q, k, v = self.make()
+        for bend in layer.bend, with_defaults:
+            found = fp8.torch.flex_attention(q, k, v, bend, enable_gqa=True)
+            self.check(found, define(q, k, v, bend, None), 1e-5)
+        for bend in layer, functools.partial(lambda slope, s, b, h, q, k: s + slope * k, 0.1):
+            found = fp8.torch.flex_attention(q, k, v, bend, enable_gqa=True)
+            self.check(found, define(q, k, v, lambda s, b, h, q, k: s + 0.1 * k, None), 1e-5)
+
+    def test_masks_that_do_not_fit_are_refused(self):
+        q, k, v = self.make()
+
+        def of(batches, heads, queries, keys):
+            return peer.create_block_mask(lambda b, h, q, k: q - k >= b + h, batches, heads, queries, keys, device="cpu", BLOCK_SIZE=16)
+
+        for reason, mask in (("37 queries and 45 keys, but got one of 16 and 45", of(None, None, 16, KEYS)),
+                             ("got one of 37 and 64", of(None, None, QUERIES, 64)),
+                             ("1 or 2 batches, but got one of 3", of(3, None, QUERIES, KEYS)),
+                             ("1 or 4 heads, but got one of 8", of(None, 8, QUERIES, KEYS)),
+                             ("a BlockMask as block_mask, but got Tensor", torch.ones(QUERIES, KEYS, dtype=torch.bool))):
+            with self.subTest(reason), self.assertRaisesRegex(fp8.ArgumentError, reason):
+                fp8.torch.flex_attention(q, k, v, None, mask, enable_gqa=True)
+        with self.assertRaisesRegex(fp8.ArgumentError, "a function as score_mod, but got int"):
+            fp8.torch.flex_attention(q, k, v, 3, enable_gqa=True)
+
+    def test_nothing_to_look_at(self):
+        q, k, v = (x.detach() for x in self.make())
+        for q, k, v in ((q[:0], k[:0], v[:0]), (q[:, :, :0], k, v), (q, k[:, :, :0], v[:, :, :0])):
+            found = fp8.torch.flex_attention(q, k, v, positions, enable_gqa=True)
+            self.assertTrue(torch.equal(found, torch.zeros_like(q)))
+
+    def test_sums_of_16_bits_are_rounded_as_a_whole(self):
+        for bend in (lambda s, b, h, q, k: s + ((q - k) * 1000 + 1).to(torch.bfloat16).float() * 0.01,
+                     lambda s, b, h, q, k: s + (q.bfloat16() * 100.5 - k.bfloat16() * 99).float() * 0.01,
+                     lambda s, b, h, q, k: s + (q - k).float().view(torch.int32) * 1e-9,
+                     lambda s, b, h, q, k: s.masked_fill(q < k, -math.inf)):
+            self.compare(bend, None)
+
     def test_graphs(self):
         torch._dynamo.reset()
         q, k, v = self.make()
@@ -231,6 +369,9 @@ class Flex(unittest.TestCase):
                 ("cap, but got it before", lambda s, b, h, q, k: torch.tanh(s + k)),
                 ("-inf", lambda s, b, h, q, k: torch.where(q >= k, s, -1e4)),
                 ("several", lambda s, b, h, q, k: torch.tanh(torch.tanh(s))),
+                ("another type", lambda s, b, h, q, k: s.bfloat16().float()),
+                ("another type", lambda s, b, h, q, k: s.view(torch.int32)),
+                ("-inf", lambda s, b, h, q, k: s.masked_fill(q < k, -1e4)),
                 ("operations on numbers", lambda s, b, h, q, k: s if q > k else s + 1),
                 ("gradient", lambda s, b, h, q, k: s + learned[h])):
             with self.subTest(reason), self.assertRaisesRegex(fp8.UnsupportedError, reason):

@@ -1,15 +1,14 @@
 """flex_attention of PyTorch by `fp8.attention`: functions over scores and masks as its cap, its mask, its window and its ranges
 of keys."""
 
-import inspect
 import math
-import weakref
 from typing import NamedTuple
 
 import torch
+from torch.nn.attention.flex_attention import BlockMask
 
-from fp8.errors import UnsupportedError
-from fp8.torch import key_ranges
+from fp8.errors import ArgumentError, UnsupportedError
+from fp8.torch import flex_plans, key_ranges
 from fp8.torch.flex_scores import INDICES, Reading, Scores
 from fp8.torch.scaled_dot_product import compute
 
@@ -49,8 +48,10 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     have alike changes no softmax, and is added to the logarithms of sums alone. Functions are read again when numbers or
     tensors that they use are others, or were changed in place.
 
-    Raises UnsupportedError with a reason for other functions, and for tensors of them that need a gradient.
+    Raises UnsupportedError with a reason for other functions, and for tensors of them that need a gradient. Raises ArgumentError
+    for a block_mask of other sizes.
     """
+    _check(query, key, score_mod, block_mask)
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise UnsupportedError(f"expected as many heads of keys as of queries without enable_gqa, but got {key.shape[1]} and "
                                f"{query.shape[1]}")
@@ -65,62 +66,34 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     return output, lse if plan.rows is None else lse + plan.rows
 
 
+def _check(query, key, score_mod, block_mask):
+    if score_mod is not None and not callable(score_mod):
+        raise ArgumentError(f"expected a function as score_mod, but got {type(score_mod).__name__}")
+    if block_mask is None:
+        return
+    if not isinstance(block_mask, BlockMask):
+        raise ArgumentError(f"expected a BlockMask as block_mask, but got {type(block_mask).__name__}")
+    if block_mask.kv_num_blocks.device != query.device:
+        raise ArgumentError(f"expected block_mask on {query.device}, but got it on {block_mask.kv_num_blocks.device}")
+    wanted = query.shape[2], key.shape[2]
+    if tuple(block_mask.seq_lengths) != wanted:
+        raise ArgumentError(f"expected a block_mask of {wanted[0]} queries and {wanted[1]} keys, but got one of "
+                            f"{block_mask.seq_lengths[0]} and {block_mask.seq_lengths[1]}")
+    for what, size, own in zip(("batches", "heads"), query.shape, block_mask.kv_num_blocks.shape):
+        if own not in (1, size):
+            raise ArgumentError(f"expected a block_mask of 1 or {size} {what}, but got one of {own}")
+
+
 @torch.compiler.disable
 def find_plan(query, key, score_mod, block_mask):
     sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
-    place = sizes, query.device
-    holder = score_mod or block_mask
-    state = _find_state([score_mod, None if block_mask is None else block_mask.mask_mod])
-    kept = _plans.get(holder) if holder is not None and state is not None else None
-    if kept is not None and kept[:2] == (place, [_identify(x) for x in state]) and _is_of(kept[3], block_mask):
-        return kept[4]
-    plan = _make_plan(sizes, query.device, score_mod, block_mask)
-    if holder is not None and state is not None:
-        # Values are kept so that no others have their addresses.
-        _plans[holder] = (place, [_identify(x) for x in state], state,
-                          None if block_mask is None else weakref.ref(block_mask), plan)
-    return plan
-
-
-def _is_of(reference, block_mask):
-    return reference is None if block_mask is None else reference is not None and reference() is block_mask
-
-
-_plans = weakref.WeakKeyDictionary()
-
-
-def _find_state(functions, depth=0):
-    """All values that functions use, or None where nobody knows them."""
-    values = []
-    for function in functions:
-        if function is None:
-            continue
-        if not inspect.isfunction(function) or depth > 4:
-            return None
-        try:
-            names = inspect.getclosurevars(function)
-        except ValueError:
-            return None
-        used = [*names.nonlocals.values(), *names.globals.values(), *(function.__defaults__ or ())]
-        inner = [x for x in used if inspect.isfunction(x) and not (x.__module__ or "").startswith("torch")]
-        known = (torch.Tensor, int, float, bool, str, torch.dtype, type(None), type(torch), type(len))
-        if not all(isinstance(x, known) or inspect.isfunction(x) for x in used):
-            return None
-        below = _find_state(inner, depth + 1)
-        if below is None:
-            return None
-        values += [x for x in used if isinstance(x, (torch.Tensor, int, float, bool, str))] + below
-    return values
-
-
-def _identify(value):
-    """What changes where a value does."""
-    if isinstance(value, torch.Tensor):
-        return id(value), None if value.is_inference() else value._version
-    return type(value), value
+    return flex_plans.find(score_mod, block_mask, (sizes, query.device),
+                           lambda: _make_plan(sizes, query.device, score_mod, block_mask))
 
 
 def _make_plan(sizes, device, score_mod, block_mask):
+    if 0 in sizes:
+        return Plan(1.0, None, (None, None), None, None, None)
     numbers = [torch.arange(size, dtype=torch.int32, device=device) for size in sizes]
     scores = None if score_mod is None else Scores(score_mod, device)
     seen = _Seen(sizes, numbers, scores, block_mask)
@@ -149,11 +122,17 @@ def _find_added(scores, sizes, numbers):
         return reading.compute(terms, indices, numbers).float()
 
     added, rows = total(by_key), total(rows)
+    hidden = None if rows is None or bool(rows.isfinite().all()) else torch.where(rows.isfinite(), 0, rows)
+    if hidden is not None:
+        rows = torch.where(rows.isfinite(), rows, 0)
     if added is not None and added.shape[2] == 1:
         # Small numbers keep more bits of scores; the last keys have those that matter to most queries.
         last = added[..., -1:]
         last = torch.where(last.isfinite(), last, 0)
         added, rows = added - last, last if rows is None else rows + last
+    if hidden is not None:
+        # Alike for all keys, and yet no softmax is the same: it has nothing left to see.
+        added = hidden if added is None else added + hidden
     return added, None if rows is None else rows[..., 0].expand(*sizes[:3])
 
 
@@ -174,7 +153,7 @@ class _Seen:
 
     def find(self):
         """The window, ranges and a mask of bool, each None for none."""
-        if not self.indices and (self.scores is None or not self.scores.seen) or 0 in self.sizes:
+        if not self.indices and (self.scores is None or not self.scores.seen):
             return (None, None), None, None
         batches, heads, queries, keys = self.sizes
         size = (batches if _BATCH in self.indices else 1) * keys

@@ -24,7 +24,8 @@ def _trace(function, device, *scores):
     given = [torch.zeros((), dtype=torch.int32, device=device) for _ in range(INDICES)]
     with torch.no_grad(), TransformGetItemToIndex():
         try:
-            return make_fx(function)(*scores, *given)
+            # Methods, and what has defaults, have other numbers of arguments than those that are given.
+            return make_fx(lambda *arguments: function(*arguments))(*scores, *given)
         except Exception as error:
             raise UnsupportedError(f"expected a function of operations on numbers, but got {error}") from error
 
@@ -106,10 +107,11 @@ class Reading:
 
     def _split(self, node):
         packet = getattr(node.target, "overloadpacket", None)
-        if packet in _SAME:
-            # What becomes an integer is cut off.
-            kept = node.kwargs.get("dtype") or torch.float32
-            return self.split(node.args[0]) if kept.is_floating_point else None
+        if any(_get_type(x) in (torch.float16, torch.bfloat16) for x in (node, *node.all_input_nodes)):
+            # Its sums are rounded as a whole, and what becomes of them has more bits.
+            return None
+        if _is_same(node, (None, torch.float32, torch.float64)):
+            return self.split(node.args[0])
         if packet is aten.neg:
             return [Term((), -1.0) * term for term in self.split(node.args[0])]
         if packet in (aten.add, aten.sub) and len(node.args) == 2 and not node.kwargs:
@@ -120,6 +122,17 @@ class Reading:
         if packet is aten.div and len(node.args) == 2 and not node.kwargs and _is_number(node.args[1]):
             return [Term((), 1 / node.args[1]) * term for term in self.split(node.args[0])]
         return None
+
+
+def _is_same(node, types):
+    """Whether it hands on its operand, as one of these types. What becomes an integer is cut off, and of 16 bits rounded."""
+    packet = getattr(node.target, "overloadpacket", None)
+    return packet in _SAME and node.target is not aten.view.dtype and node.kwargs.get("dtype") in types
+
+
+def _get_type(node):
+    known = node.meta.get("tensor_meta")
+    return None if known is None else known.dtype
 
 
 def _is_number(value):
@@ -163,7 +176,7 @@ class Scores:
             raise UnsupportedError("expected one use of the score, but got several")
         place = having[0]
         if packet in _SAME:
-            if node.kwargs.get("dtype") not in (None, torch.float32):
+            if not _is_same(node, (None, torch.float32)):
                 raise UnsupportedError("expected scores in f32, but got another type")
         elif packet is aten.neg or packet in (aten.add, aten.sub, aten.rsub) and node.kwargs:
             raise UnsupportedError(f"expected a factor, a cap, something added or a condition, but got {node.target}")
@@ -177,7 +190,9 @@ class Scores:
         elif packet is aten.tanh:
             self._bend()
         elif packet is aten.where:
-            self._hide(arguments, place)
+            self._hide(arguments[0], place == 1, arguments[3 - place] if place in (1, 2) else None)
+        elif packet is aten.masked_fill and place == 0:
+            self._hide(arguments[1], False, arguments[2])
         else:
             raise UnsupportedError(f"expected a factor, a cap, something added or a condition, but got {node.target}")
         return arguments[place]
@@ -197,13 +212,13 @@ class Scores:
             raise UnsupportedError(f"expected a positive cap of scores, but got {self.scale}")
         self.cap, self.scale = self.scale, 1.0
 
-    def _hide(self, arguments, place):
-        hidden = self._get_constant(arguments[3 - place]) if place in (1, 2) else None
+    def _hide(self, condition, wanted, other):
+        hidden = self._get_constant(other)
         if hidden is None or hidden * self.scale != -math.inf:
             raise UnsupportedError("expected scores of hidden keys to be -inf, but got others")
         if self.cap is not None:
             raise UnsupportedError("expected keys hidden behind the cap of scores, but got it before")
-        self.seen.append((arguments[0], place == 1))
+        self.seen.append((condition, wanted))
 
     def is_seen(self, indices, numbers):
         """Whether the conditions hold, for each key and query."""
