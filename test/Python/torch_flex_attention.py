@@ -344,8 +344,8 @@ class Flex(unittest.TestCase):
             self.assertTrue(torch.equal(found, torch.zeros_like(q)))
 
     def test_sums_of_16_bits_are_rounded_as_a_whole(self):
-        for bend in (lambda s, b, h, q, k: s + ((q - k) * 1000 + 1).to(torch.bfloat16).float() * 0.01,
-                     lambda s, b, h, q, k: s + (q.bfloat16() * 100.5 - k.bfloat16() * 99).float() * 0.01,
+        for bend in (lambda s, b, h, q, k: s + ((q - k) * 1000 + 1).to(torch.bfloat16).float() * 0.0001,
+                     lambda s, b, h, q, k: s + (q.bfloat16() * 100.5 - k.bfloat16() * 99).float() * 0.001,
                      lambda s, b, h, q, k: s + (q - k).float().view(torch.int32) * 1e-9,
                      lambda s, b, h, q, k: s.masked_fill(q < k, -math.inf)):
             self.compare(bend, None)
