@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import fp8
 import fp8.jax
 
 
@@ -63,6 +64,16 @@ class Scatters(unittest.TestCase):
 
     def test_none(self):
         self.check(lambda x, i, u: x.at[i].add(u), draw(4, 5), jnp.zeros(0, int), draw(0, 5))
+
+    def test_refused(self):
+        """A function of each place combines with no update, and unsigned integers, as of the gradient of `set`, are none of linalg's."""
+        ids = jnp.asarray([1, 3, 0])
+        for function, x in ((lambda x, i: x.at[i].apply(lambda y: y * y), draw(5, 3)), (lambda x, i: x.at[i].apply(jnp.sin), draw(5, 3)),
+                            (lambda x, i: x.at[i].set(jnp.uint32(7)), jnp.arange(5, dtype=jnp.uint32)),
+                            (jax.grad(lambda x, i: (x.at[i].set(2.0) ** 2).sum()), draw(5, 3))):
+            with self.assertRaisesRegex(fp8.UnsupportedError, "got 'iree_linalg_ext.scatter'"):
+                fp8.jax.compile(function, "none", target="cpu", opt_level=0, cache=False)(x, ids)
+        self.check(lambda x, i: x.at[i].power(2), draw(5, 3), ids, exact=False)
 
 
 if __name__ == "__main__":

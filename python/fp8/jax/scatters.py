@@ -67,12 +67,19 @@ def _write(operation, name):
 
 def _find_combination(operation, element):
     """Lines that make %y of %a and, where %is, the update %v; or None."""
-    body = list(operation.regions[0].blocks[0].operations)
+    block = operation.regions[0].blocks[0]
+    body, arguments = list(block.operations), list(block.arguments)
     is_float = element in _BITS_OF_INFINITY
-    if len(body) == 1 and body[0].operands[0] == operation.regions[0].blocks[0].arguments[1]:
+    if element.startswith("ui"):
+        return None
+    if len(body) == 1 and body[0].operands[0] == arguments[1]:
         return [f"    %y = arith.select %is, %v, %a : {element}"]
     kind = body[0].operation.name.rpartition(".")[2]
     if len(body) != 2 or kind not in _COMBINES or not (is_float or re.fullmatch(r"i\d+", element)):
+        return None
+    # x * x of `x.at[ids].apply` is a product, but none with the update.
+    given = list(body[0].operands)
+    if given not in (arguments, arguments[::-1]) or body[1].operands[0] != body[0].results[0]:
         return None
     if element == "i1":
         kind = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}.get(kind, kind)
