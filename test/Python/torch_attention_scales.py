@@ -339,6 +339,18 @@ class Steps(Case):
         model.load_state_dict({key: value for key, value in model.state_dict().items() if "fp8" not in key})
         self.check_same(train(model, 2 * x), train(convert(), 2 * x))
 
+    def test_weights_keep_scales(self):
+        """Given scales stay whatever weights are loaded, and histories do unless all weights of the module are."""
+        model, x = convert(), make(2, 9, 64)
+        train(model, x)
+        weights = {key: value for key, value in model.state_dict().items() if "fp8" not in key}
+        model.load_state_dict({"layers.0.qkv.weight": weights["layers.0.qkv.weight"]}, strict=False)
+        self.assertEqual([slots["q"].recorded for slots in get_scales(model)], [1, 1])
+        model.layers[0].fp8_attention.set_scales(0.5, 0.25, 0.125)
+        model.load_state_dict(weights)
+        model(x)
+        self.assertEqual([slot.scale for slot in get_scales(model)[0].values()], [2, 4, 8])
+
     def test_checkpointing(self):
         x = make(2, 9, 64)
         plain, repeated = convert(), convert(checkpoints=True)

@@ -310,11 +310,13 @@ def find(module):
 
 
 def drop_saved(module, state_dict, prefix):
-    """Lets go of a module's histories, where a checkpoint has weights of it, or of its layers, and not of adapters alone:
-    without a state nothing had been computed with them."""
+    """Lets go of a module's histories, where a checkpoint has all weights of it and of its layers, and not of adapters alone:
+    without a state nothing had been computed with them. Frozen scales were given, or kept, and stay."""
     scales = find(module)
-    if scales is not None and any(key.endswith("weight") and key.startswith(prefix) and key.count(".", len(prefix)) < 2
-                                  for key in state_dict):
+    if scales is None or scales.is_frozen:
+        return
+    weights = [name for name, _ in module.named_parameters() if name.endswith("weight") and name.count(".") < 2]
+    if weights and all(prefix + name in state_dict for name in weights):
         scales.drop_saved()
 
 
