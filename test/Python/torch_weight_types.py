@@ -3,6 +3,8 @@
 """Models that cast activations to the type of a layer's weight, or compute with it themselves: these layers stay in high precision,
 or a warning says which checkpoints do not have them so."""
 
+import copy
+import io
 import tempfile
 import unittest
 import warnings
@@ -68,6 +70,36 @@ class Knows(nn.Module):
         if hasattr(self.config, "_is_quantized"):
             return self.proj(x)
         return self.proj(x.to(self.proj.weight.dtype))
+
+
+class Names(nn.Module):
+    """Computes in functions whose names have words within words that set up, and in one that a class behind it replaces."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(32, 32, bias=False) for _ in range(3))
+
+    def fused_projection(self, x):
+        return F.linear(x, self.a.weight)
+
+    def initialize_weights(self):
+        return F.linear(torch.ones(32), self.c.weight)
+
+    def forward(self, x):
+        return self.c(self.replaced(self.fused_projection(x)))
+
+    def replaced(self, x):
+        return F.linear(x, self.b.weight)
+
+
+class Replaces(Names):
+    def replaced(self, x):
+        return self.b(x)
+
+
+class Extends(Names):
+    def replaced(self, x):
+        return super().replaced(x)
 
 
 class Takes(nn.Module):
@@ -160,6 +192,11 @@ class WeightTypes(unittest.TestCase):
         self.assertEqual(reasons, {**{name: says for name in ("q", "out", "decoder", "dense", "router", "named")},
                                    "typed": "Hands.forward casts activations to the type of its weight"})
 
+    def test_names_and_bases(self):
+        self.assertEqual(list(weight_types.find_users(Names())), ["a", "b"])
+        self.assertEqual(list(weight_types.find_users(Replaces())), ["a"])
+        self.assertEqual(list(weight_types.find_users(Extends())), ["a", "b"])
+
     def test_told(self):
         model, x = Knows(), torch.randn(4, 32)
         fp8.torch.quantize_for_inference(model, "rowwise")
@@ -204,6 +241,25 @@ class WeightTypes(unittest.TestCase):
         self.assertFalse(hasattr(layer, "weight"))
         with self.assertRaisesRegex(AttributeError, "weight, which it has none of: it has weight_packed"):
             layer.weight.float()
+
+    def test_codes_stay(self):
+        """Nothing writes to them, or writes their numbers elsewhere; copies of them are plain."""
+        layer, t = fp8.torch.quantize_for_inference(nn.Linear(64, 64), "rowwise"), torch.zeros(64, 64)
+        before = layer.get_tensors()[0].detach().view(torch.uint8).clone()
+        for use in (lambda w: w.tolist(), lambda w: w[0, 0].item(), lambda w: w.to(torch.int32), lambda w: w.byte(),
+                    lambda w: t.__setitem__(slice(None), w), lambda w: t.copy_(w), lambda w: w.copy_(t), lambda w: w.zero_(),
+                    lambda w: w.__setitem__(0, 0.0)):
+            with self.assertRaises(fp8.UnsupportedError):
+                use(layer.weight)
+        self.assertTrue(torch.equal(layer.get_tensors()[0].view(torch.uint8), before))
+        self.assertEqual(t.abs().max(), 0)
+        self.assertIs(layer.weight, layer.weight)
+        file = io.BytesIO()
+        torch.save(layer.weight, file)
+        file.seek(0)
+        for other in (copy.deepcopy(layer.weight), torch.load(file)):
+            self.assertIs(type(other), torch.Tensor)
+            self.assertTrue(torch.equal(other.view(torch.uint8), before))
 
     def test_transformers(self):
         try:

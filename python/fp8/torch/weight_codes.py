@@ -4,6 +4,11 @@ import torch
 
 from fp8.errors import UnsupportedError
 
+# Functions that hand out numbers, that convert to a type, and that write to no element, though their names say that they do.
+_NUMBERS = {"tolist", "item", "numpy", "__float__", "__int__", "__index__", "__array__"}
+_CONVERTS = {"to", "type", "type_as", "byte", "char", "short", "int", "long"}
+_HARMLESS = {"requires_grad_", "share_memory_", "retain_grad"}
+_shown = torch.utils.weak.WeakIdKeyDictionary()
 _ADVICE = "`layer.dequantize()` has its values, and a filter with '!' before the layer's name keeps it in high precision"
 
 
@@ -13,23 +18,46 @@ class WeightCodes(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        given = next((x for x in args if isinstance(x, cls)), None)
+        _check_call(name, args, given)
         with torch._C.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
-        name = getattr(func, "__name__", "")
-        if name == "__set__":
-            raise UnsupportedError("expected new codes by set_weight or load_state_dict, but got an assignment to what an "
-                                   "attribute `weight` shows of the layer")
+        if name in _CONVERTS and given is not None and result.dtype != given.dtype:
+            _refuse(given)
         if name.endswith("_like") or name.startswith("new_"):
             return result
-        given = next((x for x in args if isinstance(x, cls)), None)
         return torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: _check(x, given), result)
+
+    def __deepcopy__(self, memo):
+        with torch._C.DisableTorchFunctionSubclass():
+            return memo.setdefault(id(self), self.as_subclass(torch.Tensor).clone())
+
+    def __reduce_ex__(self, protocol):
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.detach().as_subclass(torch.Tensor).__reduce_ex__(protocol)
+
+
+def _check_call(name, args, given):
+    """Refuses what writes to codes, or would write their numbers elsewhere, before it does."""
+    writes = name in ("__setitem__", "__set__") or name not in _HARMLESS and (
+        name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name not in ("__int__", "__index__", "__invert__"))
+    if writes and args and isinstance(args[0], WeightCodes):
+        raise UnsupportedError("expected new codes by set_weight or load_state_dict, but got an assignment to what an "
+                               "attribute `weight` shows of the layer")
+    if given is not None and (name in _NUMBERS or writes and isinstance(args[0], torch.Tensor) and args[0].dtype != given.dtype):
+        _refuse(given)
+
+
+def _refuse(given):
+    size = "" if given is None else f" of {list(given.shape)}"
+    raise UnsupportedError(f"expected a call of the layer, but got a computation with its weight{size}, which is codes that "
+                           f"count with scales alone: {_ADVICE}")
 
 
 def _check(x, given):
     if x.dtype.is_floating_point and x.dtype.itemsize > 1:
-        size = "" if given is None else f" of {list(given.shape)}"
-        raise UnsupportedError(f"expected a call of the layer, but got a computation with its weight{size}, which is codes that "
-                               f"count with scales alone: {_ADVICE}")
+        _refuse(given)
     return x.as_subclass(WeightCodes) if given is not None and x.dtype == given.dtype else x
 
 
@@ -43,6 +71,8 @@ def show(layer):
                              f"of: it has {names or 'nothing yet'}; {_ADVICE}")
     if torch.compiler.is_compiling() or type(weight) is not torch.nn.Parameter:
         return weight
-    shown = weight.detach().as_subclass(WeightCodes)
-    shown.__dict__ = weight.__dict__  # Others mark a parameter, as initialized.
+    shown = _shown.get(weight)
+    if shown is None or shown.data_ptr() != weight.data_ptr() or shown.shape != weight.shape or shown.device != weight.device:
+        shown = _shown[weight] = weight.detach().as_subclass(WeightCodes)
+        shown.__dict__ = weight.__dict__  # Others mark a parameter, as initialized.
     return shown

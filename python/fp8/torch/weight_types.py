@@ -22,7 +22,8 @@ _CASTS = {"to", "type_as"}
 _PRODUCTS = {"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "multi_head_attention_forward"}
 _READS = {"Parameter", "isinstance", "hasattr", "getattr", "setattr", "id", "type", "print", "is_tensor", "is_floating_point"}
 # Functions that are called before or behind all computations.
-_SETS_UP = re.compile("init|reset|tie|load|save|resize|prune|convert|merge|fuse|set_|get_(in|out)put|repr|regist")
+_SETS_UP = re.compile(r"(^|_)(init|initiali[sz]e|reset|tie|load|save|resize|prune|convert|(un)?merge|(un)?fuse|set|repr|register|"
+                      r"get_(in|out)put)(_|$)")
 
 
 def find_readers(model):
@@ -62,10 +63,15 @@ def _is_there(model, name):
 @functools.lru_cache(maxsize=None)
 def _find_class_reads(cls):
     """(function, path of a submodule, "type", "product" or "values", whether it asks for quantized models), of a class and its bases."""
-    found = []
+    found, overrides = [], {}
     for base in cls.__mro__:
+        own = {name: inspect.unwrap(value) for name, value in vars(base).items() if inspect.isfunction(value)}
         if base.__module__.partition(".")[0] not in ("torch", "builtins", "fp8"):
-            found += _find_file_reads(base.__module__).get(base.__qualname__, ())
+            found += [read for read in _find_file_reads(base.__module__).get(base.__qualname__, ())
+                      if overrides.get(read[0]) in (None, own.get(read[0]))]
+        # What calls that of a base does not take its place.
+        overrides.update({name: value for name, value in own.items()
+                          if name not in overrides and "super" not in value.__code__.co_names})
     return tuple(found)
 
 
