@@ -220,6 +220,38 @@ class Models(unittest.TestCase):
         self.assertEqual([(layer.name, layer.kind) for layer in fp8.torch.report(model)],
                          [("block.wi", "fp8"), ("block.wo", "high precision"), ("block.two", "fp8")])
 
+    def test_routers_stay(self):
+        class Experts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Parameter(torch.randn(16, 64, 64))
+
+        class Block(nn.Module):
+            def __init__(self, experts):
+                super().__init__()
+                self.gate, self.shared_expert_gate, self.gate_proj, self.down = (
+                    nn.Linear(64, n, bias=False) for n in (16, 1, 16, 16))
+                self.experts = experts
+
+        class Plain(nn.Module):  # A gate of a convolution's channels, which is no router.
+            def __init__(self):
+                super().__init__()
+                self.gate, self.conv = nn.Linear(64, 16), nn.Conv1d(16, 16, 4)
+
+        def make():
+            return nn.ModuleDict({
+                "one": Block(Experts()), "list": Block(nn.ModuleList(nn.Linear(64, 64) for _ in range(16))),
+                "plain": Plain(), "router": nn.Sequential(nn.Linear(64, 32), nn.Linear(32, 16))})
+
+        def find(**options):
+            report = fp8.torch.report(fp8.torch.quantize_for_inference(make(), **options))
+            return {layer.name for layer in report if "chooses experts" in layer.reason}
+        gates = {f"{block}.{name}" for block in ("one", "list") for name in ("gate", "shared_expert_gate")}
+        self.assertEqual(find(), gates | {"router.0", "router.1"})
+        self.assertEqual(find(filter=["*", "!list.experts*"]), gates | {"router.0", "router.1"})
+        self.assertEqual(find(filter=lambda name, _: name != "one.gate"), gates - {"one.gate"} | {"router.0", "router.1"})
+        self.assertEqual(find(filter=["*", "*.gate", "router.[01]"]), {name for name in gates if "shared" in name})
+
     def test_trained_in_fp8(self):
         model = fp8.torch.convert_to_fp8_training(make_model(), "current", first_last_bf16=0,
                                                   filter=lambda name, module: name == "0")

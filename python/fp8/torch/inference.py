@@ -19,7 +19,7 @@ from torch.nn.utils import parametrize
 
 import fp8
 from fp8.errors import ArgumentError
-from fp8.torch import converted, experts, invariance, merged_linears, modules, plain_linears, schemes, weight_types
+from fp8.torch import converted, experts, invariance, merged_linears, modules, plain_linears, routers, schemes, weight_types
 from fp8.torch.dense import check_model
 from fp8.torch.linear_forms import computes_linear
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
@@ -51,7 +51,8 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
       magnitude that a layer was given; without it, from what they are. For current, and for
       the scale of a whole tensor in nvfp4;
     - filter: which layers: globs of their names, those after a "!" of layers to leave out, of
-      which the last that fits counts, or a function of (name, module); None for all;
+      which the last that fits counts, or a function of (name, module); None for all. A router
+      stays unless a glob names it, as "*.router" does;
     - weights: "mxfp4" for weights of four bits, with current or rowwise, which are multiplied as
       E4M3 (docs/PackedWeights.md). The report says of each layer whether they are that exactly.
       "mxfp8" and "nvfp4" are those of the recipes, for activations in bf16;
@@ -218,6 +219,8 @@ def _find_reason(name, module, model, scheme, filter, names):
         return f"a {type(module).__name__} is no nn.Linear"
     if not fits(name, module, filter):
         return "the filter leaves it out"
+    if routers.is_router(name, module, model) and not _is_named(name, filter):
+        return routers.REASON
     parent = model.get_submodule(name.rpartition(".")[0]) if name else None
     if isinstance(parent, nn.MultiheadAttention):
         return "nn.MultiheadAttention takes its weight and does not call it"
@@ -265,6 +268,13 @@ def fits(name, module, filter):
         if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
             takes = not pattern.startswith("!")
     return takes
+
+
+def _is_named(name, filter):
+    """Whether the last glob that fits says more of a layer's own name than a `*`."""
+    globs = [] if filter is None or callable(filter) else [filter] if isinstance(filter, str) else filter
+    fitting = [glob for glob in globs if fnmatch.fnmatchcase(name, glob)]
+    return bool(fitting) and bool(fitting[-1].rpartition(".")[2].strip("*"))
 
 
 def make_report(layers, reasons):
