@@ -117,6 +117,17 @@ def check_model(recipe, weights, activations, odd):
     check(f"{label}: again", fp8.torch.arrange(model, arranged=False)["q_proj"] == "they are plain")
 
 
+def check_sizes():
+    model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), "nvfp4", activations="bf16")
+    state = {**model.state_dict(), "0.weight_packed": torch.zeros(32, 40, dtype=torch.uint8)}
+    fp8.torch.arrange(model)
+    try:
+        model.load_state_dict(state)
+        check("a wrong size", False)
+    except RuntimeError as error:
+        check("a wrong size by its name", "size mismatch for 0.weight_arranged" in str(error))
+
+
 def check_experts(recipe, weights, activations):
     from transformers.models.mixtral.configuration_mixtral import MixtralConfig
     from transformers.models.mixtral.modeling_mixtral import MixtralExperts
@@ -171,6 +182,7 @@ def check_reasons():
 if __name__ == "__main__":
     check_order()
     check_reasons()
+    check_sizes()
     check_model("nvfp4", None, "bf16", "K is no multiple of 64")
     check_model("nvfp4", None, None, "K is no multiple of 64")
     check_model("rowwise", "mxfp4", None, "N is no multiple of 4")

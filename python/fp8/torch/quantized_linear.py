@@ -57,7 +57,9 @@ class QuantizedWeight(nn.Module):
         given = state_dict.pop(other, None) if own not in state_dict else None
         if given is not None:
             change = code_order.arrange_codes if scheme.arranged else code_order.restore_codes
-            state_dict[own] = change(given, scheme.packed)
+            # What does not fit is PyTorch's to refuse, by name.
+            fits = given.shape == self._parameters[own[len(prefix):]].shape
+            state_dict[own] = change(given, scheme.packed) if fits else given
         super()._load_from_state_dict(state_dict, prefix, *arguments)
         if given is not None:
             del state_dict[own]
