@@ -1,33 +1,40 @@
-// Loops of mma.sync whose operands change, in TFLOP/s: what matmuls by it are beside (mma_share.py).
-// nvcc -gencode=arch=compute_89,code=compute_89 -o mma_loop benchmarks/mma_loop.cu && ./mma_loop
+// Loops of mma.sync whose operands change, in TFLOP/s: what matmuls by it are
+// beside (mma_share.py). nvcc -gencode=arch=compute_89,code=compute_89 -o
+// mma_loop benchmarks/mma_loop.cu && ./mma_loop
 
 #include <cstdint>
 #include <cstdio>
 #include <cuda_runtime.h>
 
-constexpr int kRows = 4; // Fragments of A and of B, each of which is multiplied with each, as in a matmul.
+constexpr int kRows = 4; // Fragments of A and of B, each of which is multiplied
+                         // with each, as in a matmul.
 constexpr int kColumns = 4;
 constexpr int kSums = kRows * kColumns;
 constexpr int kSteps = 4096;
 constexpr int kThreads = 256;
 
-// No two products of a step have the same operands. On Hopper those of 8 bits are sums from zero, to which the accumulator is
-// added in f32, so that ptxas computes equal ones once. All operands change in each step, so that nothing is converted before the loop.
+// No two products of a step have the same operands. On Hopper those of 8 bits
+// are sums from zero, to which the accumulator is added in f32, so that ptxas
+// computes equal ones once. All operands change in each step, so that nothing
+// is converted before the loop.
 #define MMA_LOOP(NAME, TEXT)                                                   \
-  __global__ void NAME(float *out, uint32_t seed) {                           \
+  __global__ void NAME(float *out, uint32_t seed) {                            \
     float sums[kSums][4] = {};                                                 \
     uint32_t a[kRows][4], b[kColumns][2];                                      \
     for (int i = 0; i < kRows * 4; ++i)                                        \
-      a[i / 4][i % 4] = (seed + threadIdx.x * 2654435761u * (i + 1)) & 0xBFBFBFBFu; \
+      a[i / 4][i % 4] =                                                        \
+          (seed + threadIdx.x * 2654435761u * (i + 1)) & 0xBFBFBFBFu;          \
     for (int i = 0; i < kColumns * 2; ++i)                                     \
       b[i / 2][i % 2] = (seed + threadIdx.x * 40503u * (i + 3)) & 0xBFBFBFBFu; \
     for (int step = 0; step < kSteps; ++step) {                                \
       _Pragma("unroll") for (int i = 0; i < kSums; ++i) {                      \
         uint32_t *x = a[i / kColumns], *y = b[i % kColumns];                   \
-        asm volatile(TEXT " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+        asm volatile(TEXT                                                      \
+                     " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"  \
                      : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]),   \
                        "+f"(sums[i][3])                                        \
-                     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1])); \
+                     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]),  \
+                       "r"(y[1]));                                             \
       }                                                                        \
       uint32_t flip = (seed + step * 2654435761u) & 0x83838383u;               \
       for (int i = 0; i < kRows * 4; ++i)                                      \
@@ -59,7 +66,10 @@ int main() {
     const char *name;
     void (*kernel)(float *, uint32_t);
     int k;
-  } kinds[] = {{"bf16", bf16, 16}, {"f16", f16, 16}, {"e4m3", e4m3, 32}, {"e5m2", e5m2, 32}};
+  } kinds[] = {{"bf16", bf16, 16},
+               {"f16", f16, 16},
+               {"e4m3", e4m3, 32},
+               {"e5m2", e5m2, 32}};
   for (auto &kind : kinds)
     for (int blocks : {1, 2}) {
       float best = 0;
@@ -70,7 +80,8 @@ int main() {
         cudaEventRecord(end);
         cudaEventSynchronize(end);
         cudaEventElapsedTime(&ms, start, end);
-        double flops = 2.0 * 16 * 8 * kind.k * kSums * double(kSteps) * (kThreads / 32) * blocks * processors;
+        double flops = 2.0 * 16 * 8 * kind.k * kSums * double(kSteps) *
+                       (kThreads / 32) * blocks * processors;
         float found = flops / ms * 1e-9;
         best = turn && found > best ? found : best;
       }
