@@ -13,6 +13,7 @@
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/IR/FP8CollectiveOps.h"
 #include "fp8/IR/FP8Ops.h"
+#include "fp8/IR/FP8QuantizedAttentionOp.h"
 #include "fp8/IR/FP8Types.h"
 #include "fp8/IR/FoldedReads.h"
 #include "fp8/Support/Suggestion.h"
@@ -60,6 +61,10 @@ void FP8Dialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp8/IR/FP8AttentionBackwardOp.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp8/IR/FP8QuantizedAttentionOp.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

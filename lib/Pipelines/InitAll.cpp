@@ -14,6 +14,7 @@
 #include "fp8/GPU/Transforms/Passes.h"
 #include "fp8/IR/FP8Dialect.h"
 #include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Attention/Passes.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Pipelines/Pipelines.h"
@@ -113,6 +114,7 @@ void fp8::registerFP8Passes(const PipelineOptions *defaults) {
   registerFP8PipelinesPasses();
   registerFP8GPUTransformsPasses();
   registerFP8KernelsPasses();
+  registerFP8AttentionPasses();
   registerFormerPasses();
   registerKernelPipelines();
   registerPipelines(defaults);

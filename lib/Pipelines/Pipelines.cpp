@@ -15,6 +15,7 @@
 #include "TargetPipelines.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/Kernels/Architecture.h"
+#include "fp8/Kernels/Attention/Passes.h"
 #include "fp8/Kernels/Passes.h"
 #include "fp8/Pipelines/Passes.h"
 #include "fp8/Transforms/Passes.h"
@@ -199,11 +200,15 @@ static void buildFusionPipeline(OpPassManager &pm,
   addFuncPass(pm, createFuseEpiloguesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  if (options.stats)
+  if (options.stats) {
     pm.addPass(createInstrumentQuantizePass());
-  else if (isGPU)
+  } else if (isGPU) {
     // Statistics compare a tensor with its codes: both are needed.
     addFuncPass(pm, createFuseCastsPass());
+    QuantizeAttentionPassOptions codes;
+    codes.chip = options.target;
+    pm.addPass(createQuantizeAttentionPass(codes));
+  }
   // Last: what is measured of a constant is constant too, and casts that have
   // been fused or shared are evaluated once.
   if (options.evaluateConstants)

@@ -61,9 +61,12 @@ class Recipe:
       present ones. So does PyTorch, where a module keeps scales of earlier steps: one of
       convert_to_fp8_training, or of transformers' models, and a Backend for its calls. It is
       for Python, and no part of the text.
+    - fp8_mha: the same, and what attention computes is codes for the layer behind it, by scales
+      of earlier steps or given ones (docs/Attention.md).
     """
 
     fp8_dpa: bool = field(default=False, kw_only=True)
+    fp8_mha: bool = field(default=False, kw_only=True)
 
     def __init_subclass__(cls, name):
         cls._name = name
@@ -244,9 +247,9 @@ def _read(text, default, negated):
 
 
 def get_attention_text(recipe):
-    """The text of the recipe that a recipe with `fp8_dpa` has for attention, else None: factors
-    there are of tensors."""
-    if not getattr(recipe, "fp8_dpa", False):
+    """The text of the recipe that a recipe with `fp8_dpa`, or `fp8_mha`, has for attention, else
+    None: factors there are of tensors."""
+    if not (getattr(recipe, "fp8_dpa", False) or getattr(recipe, "fp8_mha", False)):
         return None
     return str(recipe if recipe._name in ("delayed", "current", "static") else Float8CurrentScaling())
 

@@ -12,5 +12,6 @@
 include "fp8/IR/FP8AttentionBackwardOp.td"
 include "fp8/IR/FP8CollectiveOps.td"
 include "fp8/IR/FP8Ops.td"
+include "fp8/IR/FP8QuantizedAttentionOp.td"
 
 #endif // FP8_IR_FP8ALLOPS_TD

@@ -9,8 +9,11 @@
 #include "AttentionBackwardSpec.h"
 #include "AttentionSpec.h"
 #include "fp8/IR/Dropout.h"
+#include "fp8/IR/FP8QuantizedAttentionOp.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Kinds.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -53,6 +56,54 @@ static Value getMask(AttentionOp op, OpBuilder &b) {
       sizes);
 }
 
+/// Codes, or numbers, of Q, K and V, then the factors of these, and what says
+/// which keys there are, sinks, what numbers of dropout come of, and the mask.
+static KernelOperands getInputs(AttentionOp op, OpBuilder &b) {
+  Location loc = op.getLoc();
+  KernelOperands operands;
+  SmallVector<Value> factors;
+  for (Value operand : {op.getQ(), op.getK(), op.getV()}) {
+    if (!op.isScaled()) {
+      operands.ins.push_back(operand);
+      continue;
+    }
+    auto parts = DisassembleOp::create(b, loc, operand);
+    operands.ins.push_back(parts.getPayload());
+    factors.push_back(parts.getScaleInv());
+  }
+  llvm::append_range(operands.ins, factors);
+  if (Value lengths = op.getKeyLengths())
+    operands.ins.push_back(lengths);
+  if (Value pages = op.getPageTable())
+    operands.ins.push_back(pages);
+  for (Value numbers : {op.getKeyStarts(), op.getKeyRanges(), op.getSinks()})
+    if (numbers)
+      operands.ins.push_back(numbers);
+  if (getDropThreshold(op.getRate()))
+    operands.ins.push_back(op.getDropout());
+  if (op.getMask())
+    operands.ins.push_back(getMask(op, b));
+  return operands;
+}
+
+/// Where the result goes, of inputs as `getInputs` has them.
+static Value createResult(AttentionOp op, OpBuilder &b,
+                          const KernelOperands &inputs, Type element) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, op.getLoc(), inputs.ins.front());
+  sizes.back() = tensor::getMixedSize(b, op.getLoc(), inputs.ins[2], 3);
+  return tensor::EmptyOp::create(b, op.getLoc(), sizes, element);
+}
+
+static Value createLse(AttentionOp op, OpBuilder &b,
+                       const KernelOperands &inputs) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, op.getLoc(), inputs.ins.front());
+  SmallVector<OpFoldResult> rows{sizes[0], sizes[op.getHeadDim()],
+                                 sizes[op.getSequenceDim()]};
+  return tensor::EmptyOp::create(b, op.getLoc(), rows, b.getF32Type());
+}
+
 namespace {
 struct AttentionKernel
     : KernelOpInterface::ExternalModel<AttentionKernel, AttentionOp> {
@@ -66,45 +117,56 @@ struct AttentionKernel
         std::make_unique<AttentionSpec>(std::move(*spec)));
   }
 
-  /// Codes, or numbers, of Q, K and V, then the factors of these, and what
-  /// says which keys there are, sinks, what numbers of dropout come of, and the
-  /// mask.
   KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
     auto op = cast<AttentionOp>(operation);
-    Location loc = op.getLoc();
-    KernelOperands operands;
-    SmallVector<Value> factors;
-    for (Value operand : {op.getQ(), op.getK(), op.getV()}) {
-      if (!op.isScaled()) {
-        operands.ins.push_back(operand);
-        continue;
-      }
-      auto parts = DisassembleOp::create(b, loc, operand);
-      operands.ins.push_back(parts.getPayload());
-      factors.push_back(parts.getScaleInv());
-    }
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(b, loc, operands.ins.front());
-    SmallVector<OpFoldResult> rows{sizes[0], sizes[op.getHeadDim()],
-                                   sizes[op.getSequenceDim()]};
-    sizes.back() = tensor::getMixedSize(b, loc, operands.ins[2], 3);
-    llvm::append_range(operands.ins, factors);
-    if (Value lengths = op.getKeyLengths())
-      operands.ins.push_back(lengths);
-    if (Value pages = op.getPageTable())
-      operands.ins.push_back(pages);
-    for (Value numbers : {op.getKeyStarts(), op.getKeyRanges(), op.getSinks()})
-      if (numbers)
-        operands.ins.push_back(numbers);
-    if (getDropThreshold(op.getRate()))
-      operands.ins.push_back(op.getDropout());
-    if (op.getMask())
-      operands.ins.push_back(getMask(op, b));
-    operands.outs.push_back(tensor::EmptyOp::create(
-        b, loc, sizes, op.getOutput().getType().getElementType()));
+    KernelOperands operands = getInputs(op, b);
+    operands.outs.push_back(createResult(
+        op, b, operands, op.getOutput().getType().getElementType()));
     if (op.getLse())
+      operands.outs.push_back(createLse(op, b, operands));
+    return operands;
+  }
+
+  SmallVector<Value> buildResults(Operation *operation, OpBuilder &b,
+                                  ValueRange written) const {
+    return castAll(operation, b, written);
+  }
+};
+
+struct QuantizedAttentionKernel
+    : KernelOpInterface::ExternalModel<QuantizedAttentionKernel,
+                                       QuantizedAttentionOp> {
+  FailureOr<std::unique_ptr<KernelSpec>>
+  getKernelSpec(Operation *operation, std::string &reason) const {
+    auto op = cast<QuantizedAttentionOp>(operation);
+    FailureOr<AttentionSpec> spec =
+        AttentionSpec::get(op.getAttention(), reason);
+    if (failed(spec))
+      return failure();
+    spec->setCodes(
+        cast<RankedTensorType>(op.getCodes().getType()).getElementType(),
+        op.getAmax() != nullptr);
+    return std::unique_ptr<KernelSpec>(
+        std::make_unique<AttentionSpec>(std::move(*spec)));
+  }
+
+  KernelOperands getKernelOperands(Operation *operation, OpBuilder &b) const {
+    auto op = cast<QuantizedAttentionOp>(operation);
+    AttentionOp attention = op.getAttention();
+    KernelOperands operands = getInputs(attention, b);
+    operands.outs.push_back(createResult(
+        attention, b, operands,
+        cast<RankedTensorType>(op.getCodes().getType()).getElementType()));
+    if (op.getAmax()) {
+      Location loc = op.getLoc();
+      Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+      Value empty = tensor::EmptyOp::create(b, loc, op.getAmax().getType(), {});
       operands.outs.push_back(
-          tensor::EmptyOp::create(b, loc, rows, b.getF32Type()));
+          linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+    }
+    if (op.getLse())
+      operands.outs.push_back(createLse(attention, b, operands));
+    operands.ins.push_back(op.getScale());
     return operands;
   }
 
@@ -168,9 +230,11 @@ struct AttentionBackwardKernel
 } // namespace
 
 void fp8::registerAttentionKernels(DialectRegistry &registry) {
-  registry.insert<FP8Dialect, tensor::TensorDialect>();
+  registry.insert<FP8Dialect, arith::ArithDialect, linalg::LinalgDialect,
+                  tensor::TensorDialect>();
   registry.addExtension(+[](MLIRContext *context, FP8Dialect *) {
     AttentionOp::attachInterface<AttentionKernel>(*context);
+    QuantizedAttentionOp::attachInterface<QuantizedAttentionKernel>(*context);
     AttentionBackwardOp::attachInterface<AttentionBackwardKernel>(*context);
   });
 }

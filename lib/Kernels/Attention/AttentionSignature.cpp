@@ -42,7 +42,11 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
   if (spec.mask)
     add("mask", spec.mask, 4, KernelAccess::Read,
         std::max<int64_t>(spec.mask.getIntOrFloatBitWidth() / 8, 1));
+  if (spec.rounded)
+    add("o_scale", f32, 2, KernelAccess::Read, 4);
   add("output", spec.output, 4, KernelAccess::Write, 16);
+  if (spec.hasAmax)
+    add("amax", f32, 2, KernelAccess::Raise, 4);
   if (spec.hasLse)
     add("lse", f32, 3, KernelAccess::Write, 4);
   return arguments;
@@ -90,6 +94,10 @@ void AttentionSignature::addParams() {
       if (!spec.isMaskShared[dim])
         signature.addStride("mask.stride" + Twine(dim), "mask", dim);
   }
+  if (spec.rounded)
+    signature.addPointer("o_scale.ptr", "o_scale");
+  if (spec.hasAmax)
+    signature.addPointer("amax.ptr", "amax");
   if (spec.hasLse)
     signature.addPointer("lse.ptr", "lse");
   signature.addValue("batch", batch, 32);

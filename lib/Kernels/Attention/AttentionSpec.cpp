@@ -36,6 +36,10 @@ std::string AttentionSpec::describe() const {
   }
   if (pageSize)
     os << " page" << pageSize;
+  if (rounded)
+    os << " to_" << output;
+  if (hasAmax)
+    os << " amax";
   os << ' ' << stringifyAccumulate(accumulate);
   if (invariant)
     os << " invariant";
@@ -54,6 +58,8 @@ std::string AttentionSpec::getLabel() const {
     os << "_window";
   if (accumulate == Accumulate::Promote)
     os << "_promote";
+  if (rounded)
+    os << "_to_f8";
   if (invariant)
     os << "_invariant";
   return label;

@@ -23,6 +23,11 @@ struct AttentionSpec : AttentionShape {
   }
 
   Type output;
+  /// What numbers are rounded to before they become codes with one scale, which
+  /// is what is stored then; null where numbers are.
+  Type rounded;
+  /// Whether the largest magnitude of rounded numbers is a result.
+  bool hasAmax = false;
   /// Whether Q, K and V have factors for each head.
   bool hasHeadFactors[3] = {};
   bool hasLse = false;
@@ -52,6 +57,12 @@ struct AttentionSpec : AttentionShape {
   /// may have keys before a batch's first.
   bool hasRestBehindKeys() const {
     return hasKeyLengths || (pageSize && hasKeyStarts);
+  }
+  /// Has the result stored as codes.
+  void setCodes(Type codes, bool measures) {
+    rounded = output;
+    output = codes;
+    hasAmax = measures;
   }
   int64_t getElementBytes() const { return q.getIntOrFloatBitWidth() / 8; }
   int64_t getHeadDimension() const { return 3 - getSequenceDim(); }

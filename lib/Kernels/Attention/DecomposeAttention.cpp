@@ -10,6 +10,7 @@
 #include "AttentionBatches.h"
 #include "AttentionDropoutState.h"
 #include "DecomposeAttentionBackward.h"
+#include "QuantizeAttention.h"
 #include "fp8/Kernels/KernelOpInterface.h"
 #include "fp8/Kernels/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -398,13 +399,31 @@ struct DecomposeAttentionPass
     registerKernelDialects(registry);
   }
 
+  /// Those without a kernel become attention, which is among `ops` then.
+  void expandQuantized(SmallVectorImpl<Operation *> &ops,
+                       const std::optional<KernelTarget> &target) {
+    SmallVector<QuantizedAttentionOp> quantized;
+    getOperation().walk(
+        [&](QuantizedAttentionOp op) { quantized.push_back(op); });
+    for (QuantizedAttentionOp op : quantized) {
+      std::string reason;
+      if (target && hasKernel(op, *target, reason))
+        continue;
+      IRRewriter rewriter(op);
+      ops.push_back(expandQuantizedAttention(rewriter, op));
+    }
+  }
+
   void runOnOperation() override {
     SmallVector<Operation *> ops;
+    bool hasQuantized = false;
     getOperation().walk([&](Operation *op) {
-      if (isa<AttentionOp, AttentionBackwardOp>(op))
+      hasQuantized |= isa<QuantizedAttentionOp>(op);
+      bool isPart = isa_and_nonnull<QuantizedAttentionOp>(op->getParentOp());
+      if (isa<AttentionOp, AttentionBackwardOp>(op) && !isPart)
         ops.push_back(op);
     });
-    if (ops.empty())
+    if (ops.empty() && !hasQuantized)
       return markAllAnalysesPreserved();
     std::optional<KernelTarget> target;
     if (!chip.empty()) {
@@ -413,6 +432,7 @@ struct DecomposeAttentionPass
         return signalPassFailure();
       target = *found;
     }
+    expandQuantized(ops, target);
     for (Operation *op : ops) {
       std::string reason;
       if (target && hasKernel(op, *target, reason))

@@ -33,6 +33,8 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
+  if (spec.rounded)
+    return fail("expected a result of 16 bits, but got codes");
   if (spec.invariant && tileK != kInvariantKeys)
     return fail("expected tile_k of {0} in invariant attention, but got {1}",
                 kInvariantKeys, config);

@@ -30,6 +30,8 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
+  if (spec.rounded)
+    return fail("expected a result of 16 bits, but got codes");
   if (spec.invariant &&
       (tileK != kInvariantKeys || config.getPolynomials() != 0))
     return fail("expected tile_k of {0} and no polynomials in invariant "

@@ -67,6 +67,13 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
                 ShapedType::isDynamic(spec.queries)
                     ? "?"
                     : std::to_string(spec.queries));
+  // Another kernel of these would have other bits.
+  if (spec.rounded && spec.getHeadsOfFewQueries())
+    return fail("expected a result of 16 bits of few queries, but got codes");
+  if (spec.rounded && spec.headDimOfV % 32 != 0)
+    return fail("expected values of a multiple of 32 columns for codes, but "
+                "got {0}",
+                spec.headDimOfV);
   if (int64_t keys = spec.getInvariantKeys();
       spec.invariant && (config.getTileK() != keys || config.getPolynomials()))
     return fail("expected tile_k of {0} and no polynomials in invariant "
@@ -131,13 +138,16 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   bool hasFewQueries = config.isForFewQueries();
   int64_t barrierBytes =
       16 * (1 + 3 * config.getStages()) + (hasFewQueries ? 16 : 0);
-  bool fitsInQ = memory.output.getBytes() == memory.q.getBytes() &&
-                 memory.output.width == memory.q.width;
-  bool hasRoom = offset + memory.output.getBytes() + barrierBytes <=
-                 target.getSharedBytes();
+  // Codes have the room of numbers: tiles, and with these bits, are the same.
+  SharedMatrix room(spec.rounded ? spec.rounded : spec.output,
+                    config.getTileQ(), spec.headDimOfV);
+  bool fitsInQ =
+      room.getBytes() == memory.q.getBytes() && room.width == memory.q.width;
+  bool hasRoom =
+      offset + room.getBytes() + barrierBytes <= target.getSharedBytes();
   memory.offsetOutput = hasFewQueries || (fitsInQ && !hasRoom)
                             ? memory.offsetQ
-                            : place(memory.output.getBytes());
+                            : place(room.getBytes());
   memory.offsetBarriers = offset;
   memory.sharedBytes = offset + barrierBytes;
   memory.offsetFlag = memory.sharedBytes - 16;

@@ -11,10 +11,24 @@
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
 #include "fp8/IR/Dropout.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
+
+/// Raises `pointer` to the largest of a warp's magnitudes.
+static void storeLargest(KernelBuilder &b, Value pointer, Value magnitude,
+                         Value lane) {
+  // Floats that are not negative order as their bits do.
+  Value largest = NVVM::ReduxOp::create(
+      b, b.getI32Type(), arith::BitcastOp::create(b, b.getI32Type(), magnitude),
+      NVVM::ReduxKind::UMAX, b.i32(-1));
+  b.ifThen(b.equal(lane, 0), [&] {
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, pointer, largest,
+                              LLVM::AtomicOrdering::monotonic);
+  });
+}
 
 /// Two numbers of the result's type as a word.
 static Value packPair(KernelBuilder &b, Type type, Value first, Value second) {
@@ -63,6 +77,83 @@ void AttentionStore::writePairs(ArrayRef<Value> numbers) {
         NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
         NVVM::LdStMatrixEltType::B16);
   }
+}
+
+/// Four numbers as a word of codes, or two as half of one.
+static Value packCodes(KernelBuilder &b, Type type, ArrayRef<Value> numbers) {
+  SmallVector<Value> halves;
+  for (size_t i = 0; i < numbers.size(); i += 2)
+    // The first operand goes to the upper half.
+    halves.push_back(NVVM::ConvertF32x2ToF8x2Op::create(
+        b, b.getI16Type(), numbers[i + 1], numbers[i], NVVM::FPRoundingMode::RN,
+        NVVM::SaturationMode::SATFINITE, /*relu=*/false, type));
+  if (halves.size() == 1)
+    return halves[0];
+  Value low = arith::ExtUIOp::create(b, b.getI32Type(), halves[0]);
+  Value high = arith::ExtUIOp::create(b, b.getI32Type(), halves[1]);
+  return arith::OrIOp::create(b, low,
+                              arith::ShLIOp::create(b, high, b.i32(16)));
+}
+
+void AttentionStore::writeCodesOfQuads(ArrayRef<Value> numbers) {
+  Value row = b.add(getWarpRow(), b.shiftRight(lane, 2));
+  Value offset = b.mul(b.bitAnd(lane, 3), 4);
+  for (size_t first = 0; first < numbers.size(); first += 8)
+    for (size_t half : {0, 2}) {
+      auto at = [&](size_t i) { return numbers[first + half + i]; };
+      Value place =
+          memory.output.locate(b, b.add(row, static_cast<int64_t>(half) * 4),
+                               b.i32(static_cast<int64_t>(first / 8)));
+      LLVM::StoreOp::create(
+          b, packCodes(b, spec.output, {at(0), at(4), at(1), at(5)}),
+          b.offset(kernel.shared,
+                   b.add(b.add(place, offset), memory.offsetOutput)),
+          /*alignment=*/4);
+    }
+}
+
+void AttentionStore::writeCodesOfPairs(ArrayRef<Value> numbers) {
+  Value row = b.add(getWarpRow(), b.shiftRight(lane, 2));
+  Value offset = b.mul(b.bitAnd(lane, 3), 2);
+  // Rows 0 to 7 and 8 to 15 of 8 columns, half of a chunk.
+  for (size_t first = 0; first < numbers.size(); first += 4)
+    for (size_t half : {0, 2}) {
+      Value place =
+          memory.output.locate(b, b.add(row, static_cast<int64_t>(half) * 4),
+                               b.i32(static_cast<int64_t>(first / 8)));
+      Value at = b.add(b.add(place, offset),
+                       memory.offsetOutput + int64_t(first / 4 % 2) * 8);
+      LLVM::StoreOp::create(
+          b, packCodes(b, spec.output, numbers.slice(first + half, 2)),
+          b.offset(kernel.shared, at), /*alignment=*/2);
+    }
+}
+
+SmallVector<Value> AttentionStore::scaleForCodes(const AttentionTile &tile,
+                                                 ArrayRef<Value> numbers) {
+  SmallVector<Value> rounded =
+      unpackFragment(b, spec.rounded, packFragment(b, spec.rounded, numbers));
+  if (spec.hasAmax) {
+    Value first = b.add(b.add(tile.query, getWarpRow()), b.shiftRight(lane, 2));
+    Value largest = b.f32(0.0f);
+    for (int64_t half : {0, 1}) {
+      Value ofRow = b.f32(0.0f);
+      for (auto [i, number] : llvm::enumerate(rounded))
+        if (kFragmentScores.getRow(static_cast<int64_t>(i)) == half)
+          // maxnum ignores NaN, as fp8.amax does.
+          ofRow = arith::MaxNumFOp::create(b, ofRow,
+                                           math::AbsFOp::create(b, number));
+      // Rows behind the last query are computed of zeros.
+      Value isThere = b.less(b.add(first, 8 * half), kernel.tiles.getQueries());
+      largest = arith::MaxNumFOp::create(b, largest,
+                                         b.select(isThere, ofRow, b.f32(0.0f)));
+    }
+    storeLargest(b, kernel.getParam("amax.ptr"), largest, lane);
+  }
+  Value scale = b.loadConstant(kernel.getParam("o_scale.ptr"), b.getF32Type());
+  for (Value &number : rounded)
+    number = b.mulF(number, scale);
+  return rounded;
 }
 
 void AttentionStore::storeLse(const AttentionTile &tile, Softmax &softmax,
@@ -131,10 +222,12 @@ void AttentionStore::store(const AttentionTile &tile, Softmax &softmax,
   }
   SmallVector<Value> numbers =
       Softmax::scaleRows(b, kFragmentScores, products, factors);
+  if (spec.rounded)
+    numbers = scaleForCodes(tile, numbers);
   if (memory.hasTransposedV())
-    writeQuads(numbers);
+    spec.rounded ? writeCodesOfQuads(numbers) : writeQuads(numbers);
   else
-    writePairs(numbers);
+    spec.rounded ? writeCodesOfPairs(numbers) : writePairs(numbers);
   fenceForBulkCopies(b);
   b.namedBarrier(barrier, 128);
   const SharedMatrix &output = memory.output;

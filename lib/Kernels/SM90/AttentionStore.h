@@ -33,6 +33,13 @@ private:
   /// or others'.
   void writeQuads(ArrayRef<Value> numbers);
   void writePairs(ArrayRef<Value> numbers);
+  /// The same as codes.
+  void writeCodesOfQuads(ArrayRef<Value> numbers);
+  void writeCodesOfPairs(ArrayRef<Value> numbers);
+  /// Numbers rounded, measured if that is asked for, and times the scale of the
+  /// codes that they become.
+  SmallVector<Value> scaleForCodes(const AttentionTile &tile,
+                                   ArrayRef<Value> numbers);
   void storeLse(const AttentionTile &tile, Softmax &softmax,
                 const Softmax::Rows &rows, const Value (&sums)[2],
                 const Value (&exponents)[2]);

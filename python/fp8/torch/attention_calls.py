@@ -8,7 +8,6 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.recipes import get_attention_text
 from fp8.torch import attention_backward, attention_dropout, attention_scales, key_ranges
 from fp8.torch.attention_programs import ELEMENTS, MASKS
 from fp8.torch.cached_attention import attend_to_cache
@@ -74,7 +73,7 @@ class Attention:
 def describe(recipe, accumulate=None):
     """The format of a recipe's attention, how its sums are added up, and its text, where scales are no present ones;
     three times None without fp8_dpa."""
-    text = get_attention_text(recipe)
+    text = attention_scales.find_text(recipe)
     if text is None:
         return None, None, None
     return (attention_scales.find_format(text), accumulate or attention_scales.find_accumulate(text),

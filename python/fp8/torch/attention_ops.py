@@ -6,7 +6,8 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import UnsupportedError
-from fp8.torch import attention_backward, attention_programs, linear_ops, operations
+from fp8.torch import attention_backward, attention_programs, coded_results, linear_ops, operations
+from fp8.torch.coded_results import CodedResult
 from fp8.torch.dense import is_plain, make_dense
 
 
@@ -49,9 +50,10 @@ class Others(NamedTuple):
 _OTHERS = "Tensor? mask, Tensor? ranges, Tensor? sinks, Tensor? state"
 
 
-def compute(query, key, value, others, options, saves):
+def compute(query, key, value, others, options, saves, codes=False):
     """The result, the logarithms of sums, and with `saves` three times codes and their factor. Tensors are contiguous,
-    and their second dimension is that of heads with `heads_first`, else that of positions."""
+    and their second dimension is that of heads with `heads_first`, else that of positions. With `codes` the result may be
+    a CodedResult, if the recipe says so."""
     mask = others.mask
     place = 1 if options.heads_first else 2
     target = get_default_target() if query.is_cuda else "cpu"
@@ -64,7 +66,7 @@ def compute(query, key, value, others, options, saves):
     tensors = query, key, value, *(x for x in others if x is not None)
     with torch.no_grad():
         if options.unit >= 0:
-            return linear_ops.get_unit(options.unit).run(shape, target, tensors)
+            return linear_ops.get_unit(options.unit).run(shape, target, tensors, codes)
         return attention_programs.get_function(shape, target)(*tensors)
 
 
@@ -93,25 +95,18 @@ def _infer_saving(query, key, value, mask, ranges, sinks, state, *options):
     return (*_infer(query, value, options[0]), *saved)
 
 
-def _dequantize(codes, factor, format_, dtype):
-    """Numbers of a 16-bit type by one kernel: PyTorch's operations are three."""
-    run = attention_programs.get_dequantize(
-        attention_programs.ELEMENTS[dtype], format_, codes.shape[3], get_default_target())
-    return run(make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)).reshape(codes.shape)
-
-
-def widen(query, key, value, factors, dtype, format_):
+def widen(query, key, value, factors, dtype):
     """Numbers of codes, if there are factors."""
     if not factors:
         return query, key, value
-    return tuple(_dequantize(x, factor, format_, dtype) for x, factor in zip((query, key, value), factors))
+    return tuple(attention_programs.widen(x, factor, dtype) for x, factor in zip((query, key, value), factors))
 
 
 def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
     """The gradients of query, key and value, which are codes if there are factors."""
     options = Options(*options)
     if factors and query.is_cuda and output.dtype != torch.float32 and 0 not in (query.numel(), key.numel(), value.numel()):
-        query, key, value = widen(query, key, value, factors, output.dtype, options.format)
+        query, key, value = widen(query, key, value, factors, output.dtype)
         factors = []
     rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap,
                                    options.dropout)
@@ -141,7 +136,10 @@ def save(ctx, inputs, output):
     ctx.set_materialize_grads(False)
     tensors = codes[::2] or (query, key, value)
     ctx.count = len(codes) // 2
-    ctx.save_for_backward(*tensors, results, lse, mask, ranges, sinks, state, *codes[1::2])
+    # The type of numbers, if the result has codes.
+    ctx.coded = results.dtype if isinstance(results, CodedResult) else None
+    kept, factors = (results, []) if ctx.coded is None else (results.codes, [results.factor])
+    ctx.save_for_backward(*tensors, kept, lse, mask, ranges, sinks, state, *codes[1::2], *factors)
 
 
 def _differentiate_sinks(grad, output, lse, sinks, heads_first):
@@ -156,6 +154,8 @@ def differentiate(ctx, grad, *others):
     query, key, value, output, lse, mask, ranges, sinks, state, *factors = ctx.saved_tensors
     if grad is None:
         return (None,) * (7 + len(ctx.options))
+    if ctx.coded is not None:
+        output = coded_results.widen(output, factors.pop(), ctx.coded)
     grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, ranges, state,
                          *ctx.options)
     needed = (x if needs else None for x, needs in zip(grads, ctx.needs_input_grad))
@@ -184,7 +184,7 @@ class _Eager(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, mask, ranges, sinks, state, *options):
         options, others = Options(*options), Others(mask, ranges, sinks, state)
-        results = compute(query, key, value, others, options, options.format is not None)
+        results = compute(query, key, value, others, options, options.format is not None, codes=True)
         save(ctx, (query, key, value, *others, *options), results)
         return tuple(results)
 
@@ -219,5 +219,5 @@ def attend(query, key, value, others, options):
     elif saves:
         results = _Eager.apply(*tensors, *others, *options)
     else:
-        results = compute(*tensors, others, options, False)
+        results = compute(*tensors, others, options, False, codes=True)
     return _transpose(options, results[0])[0], results[1]

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import torch
 
 import fp8
+from fp8.compiler import get_default_target
 from fp8.torch import attention_dropout, expected
+from fp8.torch.dense import make_dense
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 MASKS = {torch.bool: "i1", **ELEMENTS}
@@ -30,7 +32,9 @@ class Shape(NamedTuple):
     - queries: None, or how many positions query has, which few are compiled for;
     - cache: None, or of what key and value are: as `Cache`;
     - recipe: how codes are scaled, as an attribute: by their present amax, if it is None;
-    - prefix: of the names of their slots.
+    - prefix: of the names of their slots;
+    - result: "codes" if the result is quantized by the recipe, too, "slot" if others' results are, so that all have the
+      same slots, else None.
     """
 
     element: str
@@ -56,6 +60,7 @@ class Shape(NamedTuple):
     cache: "Cache | None" = None
     recipe: str | None = None
     prefix: str = ""
+    result: str | None = None
 
 
 class Cache(NamedTuple):
@@ -112,6 +117,32 @@ def _quantize(shape, name, heads, dim, positions=None):
         f"  %{name}_one = tensor.expand_shape %{name}_scale [[0, 1, 2], [3]] output_shape [1, 1, 1, 1] : "
         f"tensor<1x1xf32> into tensor<1x1x1x1xf32>\n"
         f"  %{name}_scaled = fp8.assemble %{name}_wide, %{name}_one : {codes}, tensor<1x1x1x1xf32> -> {scaled}\n")
+
+
+def _quantize_result(shape):
+    """The same of the result: the type of its codes, and text."""
+    code, kind = FORMATS[shape.format], _write_type(shape, shape.heads, shape.dim_of_v, None, shape.queries)
+    codes = _write_type(shape, shape.heads, shape.dim_of_v, code, shape.queries)
+    rows, sizes = f"tensor<?x{shape.dim_of_v}x{shape.element}>", f"?x{shape.dim_of_v}x{code}, block = [*, *], scale = f32>"
+    sequence = "%q_s" if shape.queries is None else shape.queries
+    order = f"{shape.heads}, {sequence}" if shape.heads_first else f"{sequence}, {shape.heads}"
+    return codes, (
+        f"  %o_rows = tensor.collapse_shape %o [[0, 1, 2], [3]] : {kind} into {rows}\n"
+        f"  %o_quantized = fp8.quantize %o_rows recipe({shape.recipe}) "
+        f'{{fp8.name = "{shape.prefix}o"}} : {rows} -> !fp8.scaled<{sizes}\n'
+        f"  %o_codes, %o_scale = fp8.disassemble %o_quantized : !fp8.scaled<{sizes}\n"
+        f"  %o_wide = tensor.expand_shape %o_codes [[0, 1, 2], [3]] output_shape [%q_b, {order}, {shape.dim_of_v}] : "
+        f"tensor<?x{shape.dim_of_v}x{code}> into {codes}\n")
+
+
+def _write_slot(shape):
+    """A function that nobody calls, with the slot of a result's codes."""
+    rows, code = f"tensor<?x{shape.dim_of_v}x{shape.element}>", FORMATS[shape.format]
+    scaled = f"!fp8.scaled<?x{shape.dim_of_v}x{code}, block = [*, *], scale = f32>"
+    return (f"func.func @quantize_result(%o: {rows}) -> tensor<?x{shape.dim_of_v}x{code}> {{\n"
+            f"  %y = fp8.quantize %o recipe({shape.recipe}) {{fp8.name = \"{shape.prefix}o\"}} : {rows} -> {scaled}\n"
+            f"  %codes, %factor = fp8.disassemble %y : {scaled}\n"
+            f"  return %codes : tensor<?x{shape.dim_of_v}x{code}>\n}}\n")
 
 
 def _write_attributes(shape):
@@ -194,7 +225,8 @@ def write_cached(shape):
 
 def write(shape):
     """The program as text. Its function `attention` takes query, key, value, the mask, ranges, sinks and the state of
-    dropout, and returns the result, the logarithms of sums, and with `saves` three times codes and their factor."""
+    dropout, and returns the result, the logarithms of sums, with `saves` three times codes and their factor, and of a result
+    in codes its factor."""
     operands = {"q": (shape.heads, shape.dim), "k": (shape.heads_of_k, shape.dim),
                 "v": (shape.heads_of_k, shape.dim_of_v)}
     positions = {"q": shape.queries, "k": None, "v": None}
@@ -220,11 +252,16 @@ def write(shape):
         arguments.append(f"%mask: {kind}")
         mask = f" mask(%mask : {kind})"
     mask += _write_ranges(shape, arguments) + _write_sinks(shape, arguments) + _write_dropout(shape, arguments)
+    output, casts = results[0][1], ""
+    if shape.result == "codes":
+        codes, casts = _quantize_result(shape)
+        results = [("%o_wide", codes), *results[1:], ("%o_scale", "tensor<1x1xf32>")]
     kinds = ", ".join(kind for _, kind in results)
     return (f"func.func @attention({', '.join(arguments)}) -> ({kinds}) {{\n{body}"
             f"  %o, %lse = fp8.attention {', '.join(names)}{mask} {_write_attributes(shape)} : {', '.join(types)} -> "
-            f"{results[0][1]}, {results[1][1]}\n"
-            f"  return {', '.join(name for name, _ in results)} : {kinds}\n}}\n")
+            f"{output}, {results[1][1]}\n{casts}"
+            f"  return {', '.join(name for name, _ in results)} : {kinds}\n}}\n"
+            + (_write_slot(shape) if shape.result == "slot" else ""))
 
 
 def write_backward(shape, order):
@@ -288,6 +325,32 @@ def get_dequantize(element, format_, dim, target):
             f"  return %numbers : {result}\n}}\n")
     return expected.compile(lambda: f"numbers of {format_} of {dim} columns", [("attention", dim)], text,
                             target=target).functions["dequantize"]
+
+
+def widen(codes, factor, dtype):
+    """Numbers of a 16-bit type by one kernel: PyTorch's operations are three."""
+    format_ = next(name for name, kind in CODES.items() if kind == codes.dtype)
+    run = get_dequantize(ELEMENTS[dtype], format_, codes.shape[3], get_default_target())
+    return run(make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)).reshape(codes.shape)
+
+
+def turn(codes):
+    """Codes of a matrix with its rows beside each other, which the gradient of a weight takes."""
+    format_ = next(name for name, kind in CODES.items() if kind == codes.dtype)
+    return _get_turn(format_, codes.shape[1], get_default_target() if codes.is_cuda else "cpu")(codes)
+
+
+@functools.lru_cache(maxsize=64)
+def _get_turn(format_, columns, target):
+    codes, turned = f"?x{columns}x{FORMATS[format_]}", f"{columns}x?x{FORMATS[format_]}"
+    text = (f"func.func @turn(%codes: tensor<{codes}>) -> tensor<{turned}> {{\n"
+            f"  %one = arith.constant dense<1.0> : tensor<1x1xf32>\n"
+            f"  %x = fp8.assemble %codes, %one : tensor<{codes}>, tensor<1x1xf32> -> "
+            f"!fp8.scaled<{codes}, block = [*, *], scale = f32>\n"
+            f"  %t = fp8.transpose %x permutation = [1, 0] : !fp8.scaled<{codes}, block = [*, *], scale = f32>\n"
+            f"  %turned, %factor = fp8.disassemble %t : !fp8.scaled<{turned}, block = [*, *], scale = f32>\n"
+            f"  return %turned : tensor<{turned}>\n}}\n")
+    return fp8.compile(text, target=target).functions["turn"]
 
 
 @functools.lru_cache(maxsize=256)

@@ -16,10 +16,13 @@ from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.recipes import get_attention_text, get_text
 from fp8.torch import attention_programs, linear_ops, saved
+from fp8.torch.coded_results import CodedResult
 
 _numbers = itertools.count()
 _scales = weakref.WeakValueDictionary()
 CHILD = "fp8_attention"
+# What the text of a recipe ends with whose results are codes; it is no key of the compiler's.
+_CODES = "fp8_mha=true"
 SLOTS = "q", "k", "v"
 
 
@@ -37,6 +40,12 @@ def find_accumulate(text):
     return "fast" if _read(text)[1].get("accumulate", "").startswith("fast") else None
 
 
+def find_text(recipe):
+    """The text of a recipe's attention, or None: get_attention_text, and whether results are codes, too."""
+    text = get_attention_text(recipe)
+    return f"{text},{_CODES}" if text and getattr(recipe, "fp8_mha", False) and has_scales(text) else text
+
+
 def has_scales(text):
     """Whether scales are others than those of the present numbers."""
     return _read(text)[0] in ("delayed", "static")
@@ -51,16 +60,19 @@ def _write_attribute(text):
 
 
 @functools.lru_cache(maxsize=64)
-def _find_prefix(text, name):
-    """What names of slots of a file of states begin with: of a program of a model the name of this attention."""
-    path = _read(text)[1].get("state", "")
+def _list_slots(path):
+    """The names of slots of a file of states."""
     try:
         with safetensors.safe_open(path, "numpy") as file:
-            slots = json.loads(file.metadata()["fp8.scaling_state.manifest"])["slots"]
+            return {slot["name"] for slot in json.loads(file.metadata()["fp8.scaling_state.manifest"])["slots"]}
     except Exception:  # The compiler says what is wrong with it.
-        return ""
+        return set()
+
+
+def _find_prefix(text, name):
+    """What names of slots of a file of states begin with: of a program of a model the name of this attention."""
     prefix = f"{name}." if name else ""
-    return prefix if any(slot["name"] == f"{prefix}q" for slot in slots) else ""
+    return prefix if f"{prefix}q" in _list_slots(_read(text)[1].get("state", "")) else ""
 
 
 class AttentionUnit(linear_ops.Unit):
@@ -68,8 +80,13 @@ class AttentionUnit(linear_ops.Unit):
 
     def __init__(self, recipe, name="", data=None):
         super().__init__(None, data)
+        self.gives_codes = recipe.endswith("," + _CODES)
+        recipe = recipe.removesuffix("," + _CODES)
         self.recipe, self.name, self.is_frozen, self.groups = recipe, name, False, set()
-        self._prefix = _find_prefix(recipe, name) if _read(recipe)[0] == "static" else ""
+        kind, options = _read(recipe)
+        self._prefix = _find_prefix(recipe, name) if kind == "static" else ""
+        # A file without the scale of results is one of attention with numbers for a result.
+        self.gives_codes &= kind != "static" or f"{self._prefix}o" in _list_slots(options.get("state", ""))
         self._attribute = _write_attribute(recipe)
         self._begins = True
 
@@ -83,17 +100,24 @@ class AttentionUnit(linear_ops.Unit):
         """The one that it had first, or None."""
         return next(iter(self.used.values()), None)
 
-    def run(self, shape, target, tensors):
-        """The results of a program of that shape."""
-        program = self._get_program(shape, target)
+    def run(self, shape, target, tensors, codes=False):
+        """The results of a program of that shape. With `codes` the first one may be a CodedResult."""
+        is_coded = codes and self.gives_codes and shape.element != "f32"
+        program = self._get_program(shape, target, is_coded)
         function = program.functions["attention"]
         if function.takes_state and self.groups and self._begins:
             self._set_first_scales(tensors[:3])
         self._begins = False
-        return function(*tensors, state=self.state if function.takes_state else None)
+        results = function(*tensors, state=self.state if function.takes_state else None)
+        if not is_coded:
+            return results
+        numbers, *results, factor = results
+        return [CodedResult(numbers, factor, tensors[0].dtype), *results]
 
-    def _get_program(self, shape, target):
-        program = attention_programs.get_program(shape._replace(recipe=self._attribute, prefix=self._prefix), target)
+    def _get_program(self, shape, target, is_coded=False):
+        result = ("codes" if is_coded else "slot") if self.gives_codes else None
+        program = attention_programs.get_program(
+            shape._replace(recipe=self._attribute, prefix=self._prefix, result=result), target)
         self.used[id(program)] = program
         if self.state is None and program.functions["attention"].takes_state:
             self._make_state(program)
@@ -161,7 +185,7 @@ class AttentionScales(nn.Module):
 
     def __init__(self, recipe, name=""):
         super().__init__()
-        text = None if recipe is None else get_attention_text(recipe) or get_text(recipe)
+        text = None if recipe is None else find_text(recipe) or get_text(recipe)
         if text is None or not has_scales(text):
             raise ArgumentError(f"expected a recipe with scales of other steps, delayed or static, but got '{text}'")
         self.recipe, self.name, self.is_frozen = text, name, False
@@ -351,7 +375,7 @@ def accumulate(model, is_on):
 def attach(module, recipe, name=""):
     """Gives a module scales of a recipe's attention, where these are of other steps; takes others away."""
     detach(module)
-    text = get_attention_text(recipe)
+    text = find_text(recipe)
     if text is not None and has_scales(text):
         make(module, text, name)
 

@@ -13,6 +13,7 @@ from fp8 import _core
 from fp8.errors import UnsupportedError
 from fp8.formats import DTYPES
 from fp8.torch import operations, seeds, shared_codes
+from fp8.torch.coded_results import CodedResult, turn
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
 from fp8.torch.linear_programs import Shape
@@ -107,6 +108,45 @@ class Unit:
     def get_sizes(self, weight_sizes):
         """Sizes of a weight: inputs and outputs."""
         return tuple(weight_sizes if self.is_transposed else reversed(weight_sizes))
+
+    def find_coded(self, x, weight, has_bias):
+        """What multiplies a CodedResult, (function, names of codes, whether a backward wants them turned), or None if the
+        recipe has other codes of x than these. Its programs have the slots of all others, of which that of x is not used."""
+        key = "coded", *x.shape, x.dtype, x.codes.dtype, x.device.type, has_bias
+        if key not in self._functions:
+            self._functions[key] = self._find_coded(x, weight, has_bias)
+        return self._functions[key]
+
+    def _find_coded(self, x, weight, has_bias):
+        usual = self._get("train", x.shape[0], weight, has_bias, dtype=x.dtype)
+        shape = self._make_shape(x.shape[0], weight.shape, x.dtype, has_bias)._replace(takes_codes=True)
+        program = self.programs.get(shape, x.device.type)
+        function = program.functions["forward"]
+        names = [info.name for info in function.arguments[:2]]
+        kept = [(tuple(info.shape), _DTYPES[info.dtype]) for info in usual.infos[1:]]
+        given = [(tuple(info.shape), _DTYPES[info.dtype]) for info in function.arguments[:2]]
+        rows, columns = x.shape
+        wanted = [((rows, columns), x.codes.dtype), ((1, 1), torch.float32)]
+        places = [((columns, rows), x.codes.dtype), wanted[1]]
+        if given != wanted or kept not in (wanted, places) or function.takes_state and (
+                list(fp8.State(program).slots) != list(self.state.slots)):
+            return None
+        self.used[id(program)] = program
+        return _Function(function), names, kept == places
+
+    def forward_coded(self, x, weight, bias, saves):
+        """The same as `forward` of a CodedResult that `find_coded` takes: its codes are multiplied, and kept."""
+        if self.before_call:
+            self.before_call()
+        self.dtype, has_bias = x.dtype, bias is not None
+        with torch.no_grad():
+            function, names, is_turned = self.find_coded(x, weight, has_bias)
+            values = self._get_weight(weight, x.shape[0], has_bias, not self.steps, x.dtype)
+            codes = make_dense(x.codes)
+            results = function({**dict(zip(names, (codes, x.factor))), "bias": bias, **values}, self.state)
+            if saves:
+                results += [turn(codes) if is_turned else codes, x.factor]
+        return results
 
     def _make_shape(self, rows, weight_sizes, dtype, has_bias):
         inputs, outputs = self.get_sizes(weight_sizes)
@@ -233,6 +273,8 @@ class Unit:
 
     def forward(self, x, weight, bias, saves=False):
         """[y], with `saves` also codes and factors of x, if the backward takes them for x."""
+        if type(x) is CodedResult:
+            return self.forward_coded(x, weight, bias, saves)
         if self.before_call:
             self.before_call()
         name, self.dtype = "train" if saves else "forward", x.dtype

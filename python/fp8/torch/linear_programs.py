@@ -11,11 +11,11 @@ from fp8.errors import ArgumentError
 from fp8.torch import expected
 
 
-class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight is_transposed",
-                       defaults=(False, False))):
+class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weight is_transposed takes_codes",
+                       defaults=(False, False, False))):
     """What a program is of: sizes and dtype of a layer, whether it has a bias, the rows of x, None
-    for any number, whether codes of the weight are arguments, and whether it is [inputs, outputs]
-    in place of [outputs, inputs]."""
+    for any number, whether codes of the weight are arguments, whether it is [inputs, outputs]
+    in place of [outputs, inputs], and whether codes of x are arguments."""
 
     __slots__ = ()
 
@@ -124,11 +124,16 @@ class _Writer:
         return (f'  func.func @quantize_weight(%w: {kind} {{fp8.name = "weight", fp8.weight, '
                 f'fp8.save = "weight"}}) {{\n    return\n  }}\n')
 
+    def quantize_input(self):
+        kind = self.type(self.shape.rows, self.shape.inputs)
+        return (f'  func.func @quantize_input(%x: {kind} {{fp8.name = "x", fp8.save = "input"}}) {{\n'
+                f'    return\n  }}\n')
+
     def forward(self, name, saves_x):
         m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
         x, w, y = self.type(m, k), self.weight_type(), self.type(m, n)
         maps = "#a, #b" if self.shape.is_transposed else "#a, #b_columns"
-        save = ', fp8.save = "x"' if saves_x else ""
+        save = ', fp8.save = "x"' if saves_x else ', fp8.saved = "input"' if self.shape.takes_codes else ""
         arguments = f'%x: {x} {{fp8.name = "x"{save}}}, {self.weight()}'
         added = ""
         if self.shape.has_bias:
@@ -186,7 +191,8 @@ class _Writer:
         arguments = [f'%dy: {dy} {{fp8.name = "dy", fp8.grad}}']
         results, body = [], self.start("dy", dy)
         if needs_weight:
-            arguments.append(f'%x: {x} {{fp8.name = "x", fp8.saved = "x"}}')
+            saved = "input" if self.shape.takes_codes else "x"
+            arguments.append(f'%x: {x} {{fp8.name = "x", fp8.saved = "{saved}"}}')
         if needs_x:
             arguments.append(self.weight())
             maps = "#a, #b_columns" if is_transposed else "#a, #b"
@@ -220,9 +226,15 @@ def write(shape):
 
     With `caches_weight` all take what `quantize_weight(weight)` returns in place of it:
     `weight.codes`, `weight.scale_inv`, and with `_1` behind those other codes of it.
+
+    With `takes_codes` there is no `train`, and what takes x takes `input.codes` and `input.scale_inv`,
+    a backward such with `_1`.
     """
     writer = _Writer(shape)
     text = _MAPS + (writer.quantize_weight() if shape.caches_weight else "")
+    if shape.takes_codes:
+        return (text + writer.quantize_input() + writer.forward("forward", False)
+                + writer.backward("backward", True, True) + writer.backward("wgrad", False, True))
     return (text + writer.forward("forward", False) + writer.forward("train", True)
             + writer.backward("backward", True, True)
             + writer.backward("dgrad", True, False) + writer.backward("wgrad", False, True))

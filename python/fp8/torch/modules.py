@@ -18,6 +18,7 @@ from fp8.torch import attention_scales, converted, invariance, linear_ops, opera
 from fp8.torch import saved as saved_states
 from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_calls import describe
+from fp8.torch.coded_results import CodedResult
 from fp8.torch.autocasting import autocast, check_recipe
 from fp8.torch.dense import check_model, check_tensor, is_plain, make_dense
 from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
@@ -130,6 +131,10 @@ class Linear(nn.Linear):
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
             y = nn.functional.linear(rows, weight.to(x.dtype), bias)
+        elif type(rows) is CodedResult and (has_codes or is_plain(weight)):
+            unit = self._get_unit(recipe)
+            rows = rows if unit.find_coded(rows, weight, bias is not None) else rows + 0
+            y = linear_ops.Linear.apply(rows, weight, bias, unit, saves, None)
         elif torch.compiler.is_compiling() or not has_codes and not is_plain(rows, weight):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]

@@ -1,0 +1,143 @@
+# REQUIRES: pytorch, python-pytorch
+# RUN: %import_python %s
+"""fp8_mha: what attention computes is codes, which the layer behind it multiplies as they are, and whose backward is of
+them. Its scale is the attention's own, in its state; all else that reads the result has numbers."""
+
+import copy
+import os
+import tempfile
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import fp8
+import fp8.torch
+from fp8.torch import attention_calls, linear_ops
+from fp8.torch.coded_results import CodedResult
+
+MHA = fp8.DelayedScaling(amax_history_len=3, fp8_mha=True)
+DPA = fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True)
+
+
+def make(*sizes, seed=0):
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(seed))
+
+
+class Block(nn.Module):
+    """`behind` is what reads the result of attention first."""
+
+    def __init__(self, behind=None, is_outer=False):
+        super().__init__()
+        torch.manual_seed(1)
+        self.qkv, self.out, self.behind, self.is_outer = nn.Linear(64, 192), nn.Linear(64, 64), behind, is_outer
+        self.bfloat16()
+
+    def forward(self, x):
+        q, k, v = (y.reshape(*x.shape[:2], 2, 32) for y in self.qkv(x).chunk(3, -1))
+        if self.is_outer:
+            # Heads lie outside of positions.
+            q, k, v = (y.transpose(1, 2).contiguous() for y in (q, k, v))
+        else:
+            q, k, v = (y.transpose(1, 2) for y in (q, k, v))
+        self.seen = y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = y.transpose(1, 2).flatten(2)
+        return self.out(y if self.behind is None else self.behind(y))
+
+
+def convert(recipe=MHA, **options):
+    return fp8.torch.convert_to_fp8_training(Block(**options), recipe, first_last_bf16=0, filter=None)
+
+
+def step(model, x):
+    model.zero_grad()
+    y = model(x)
+    y.float().pow(2).sum().backward()
+    return y
+
+
+def find_error(found, expected):
+    found, expected = found.float(), expected.float()
+    return ((found - expected).norm() / expected.norm()).item()
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.x = make(2, 40, 64).bfloat16()
+
+    def test_are_codes_that_the_layer_multiplies(self):
+        for is_outer in (False, True):
+            model, plain = convert(is_outer=is_outer), convert(DPA, is_outer=is_outer)
+            taken = []
+            unit_type = linear_ops.Unit
+            forward = unit_type.forward_coded
+            unit_type.forward_coded = lambda unit, x, *others: taken.append(x) or forward(unit, x, *others)
+            try:
+                found = [step(model, self.x) for _ in range(3)]
+            finally:
+                unit_type.forward_coded = forward
+            expected = [step(plain, self.x) for _ in range(3)]
+            self.assertEqual(len(taken), 3)
+            self.assertIsInstance(model.seen, CodedResult)
+            self.assertEqual(model.seen.codes.dtype, torch.float8_e4m3fn)
+            self.assertNotIsInstance(plain.seen, CodedResult)
+            for ours, theirs in zip(found, expected):
+                # The layer's own scale is that of the same numbers.
+                self.assertTrue(torch.equal(ours, theirs))
+            for (name, ours), theirs in zip(model.named_parameters(), plain.parameters()):
+                self.assertLess(find_error(ours.grad, theirs.grad), 0.03, name)
+            # The sums of dO times O are of codes, and all else is the same.
+            self.assertTrue(torch.equal(model.out.weight.grad, plain.out.weight.grad))
+
+    def test_have_a_slot_and_a_history(self):
+        model = convert()
+        for _ in range(2):
+            step(model, self.x)
+        slots = next(iter(model.fp8_attention.scales.values()))
+        self.assertEqual(list(slots), ["q", "k", "v", "o"])
+        largest = model.seen.widen().abs().max().item()
+        self.assertAlmostEqual(slots["o"].history[0] if hasattr(slots["o"], "history") else largest, largest, delta=largest / 8)
+        again = convert()
+        again.load_state_dict(copy.deepcopy(model.state_dict()))
+        with torch.no_grad():
+            self.assertTrue(torch.equal(again(self.x), model(self.x)))
+
+    def test_are_numbers_to_all_else(self):
+        for behind in (lambda y: y * 2, lambda y: F.dropout(y, 0.0) + y, lambda y: torch.cat([y[:1], y[1:]]),
+                       lambda y: y.float().bfloat16(), nn.Identity()):
+            model, plain = convert(behind=behind), convert(DPA, behind=behind)
+            for _ in range(2):
+                ours, theirs = step(model, self.x), step(plain, self.x)
+            self.assertLess(find_error(ours, theirs), 0.08)
+            self.assertLess(find_error(model.qkv.weight.grad, plain.qkv.weight.grad), 0.12)
+        with self.assertRaisesRegex(fp8.UnsupportedError, "in codes, by fp8_mha, to stay as it is"):
+            convert(behind=lambda y: y.mul_(2))(self.x)
+
+    def test_stay_numbers(self):
+        # By present scales, as in Transformer Engine, in f32, and in graphs.
+        for recipe, dtype in ((fp8.Float8CurrentScaling(fp8_mha=True), torch.bfloat16), (MHA, torch.float32)):
+            model = convert(recipe).to(dtype)
+            step(model, self.x.to(dtype))
+            self.assertIs(type(model.seen), torch.Tensor)
+        self.assertEqual(attention_calls.describe(fp8.Float8CurrentScaling(fp8_mha=True))[0], "e4m3")
+
+    def test_have_given_scales(self):
+        model = convert()
+        for _ in range(3):
+            step(model, self.x)
+        model.fp8_attention.freeze()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "state.safetensors")
+            next(iter(model.fp8_attention.units.values())).state.save(path)
+            scales = fp8.torch.AttentionScales(fp8.StaticScaling(state=path, fp8_mha=True))
+            q, k, v = ((make(1, 2, 24, 32, seed=seed) / 4).bfloat16() for seed in range(3))
+            y = fp8.torch.scaled_dot_product_attention(q, k, v, scales=scales)
+            theirs = fp8.torch.scaled_dot_product_attention(q, k, v, scales=model.fp8_attention)
+        self.assertIsInstance(y, CodedResult)
+        self.assertTrue(torch.equal(y.codes, theirs.codes))
+        self.assertLess(find_error(y, F.scaled_dot_product_attention(q, k, v)), 0.08)
+
+
+if __name__ == "__main__":
+    unittest.main()
