@@ -4,12 +4,12 @@ First the optimizer's pass over a parameter of 14336 x 4096, beside a copy, in b
 many parameters of a narrow model. Then whole steps, forward, backward and optimizer in a CUDA graph: an MLP
 of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), three such layers that are
 compiled one by one, as steps within the backward pay for, and MLPs of other widths and numbers of tokens. "own codes" is without
-sharing codes of x. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
+sharing codes of x, "one order" with transposed_codes="kernel", "by cost" with "cost". PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
 and in the first part also f32. All ways of a case take turns in the same process.
 
 usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--steps GLOBS] [--out FILE]
 
-`--make` compiles the optimizer's programs into DIR, for a machine without this compiler. A case that fails is
+`--make` compiles the optimizer's programs into DIR, and those of layers in one order, for a machine without this compiler. A case that fails is
 a line, and the others go on. FILE is written behind each.
 """
 
@@ -32,8 +32,8 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import backward_steps, linear_ops, moments, shard_programs, update_plan
-from fp8.torch.linear_programs import ELEMENTS
+from fp8.torch import backward_steps, linear_ops, linear_programs, moments, shard_programs, update_plan
+from fp8.torch.linear_programs import ELEMENTS, Shape
 from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, write
 
 TOKENS, WIDTH, WIDE, HEADS, GROUPS = 8192, 4096, 14336, 32, 8
@@ -57,6 +57,9 @@ WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": (
         "fast fprop, fp8 moments": (FAST, True, CODED),
         "codes": ("block", True, {}, True), "codes, fp8 moments": ("block", True, CODED, True),
         "current codes, fp8 moments": ("current", True, CODED, True),
+        **{f"{way}, {name}": (recipe, True, {**CODED, "layers": {"transposed_codes": order}}, are_codes)
+           for name, order in (("one order", "kernel"), ("by cost", "cost"))
+           for way, recipe, are_codes in (("current codes", "current", True), ("delayed", "delayed", False), ("codes", "block", True))},
         "delayed, own codes": ("delayed", True, {**CODED, "own_codes": True}),
         "delayed, in backward": ("delayed", True, {**CODED, "in_backward": True}),
         "codes, in backward": ("block", True, {**CODED, "in_backward": True}, True)}
@@ -108,6 +111,19 @@ def make_many():
 # ===----------------------------------------------------------------------===
 
 
+def find_layer_path(folder, shape, recipe, options):
+    return find_path(folder, f"{sorted(options.items())} {recipe} {shape.write()}")
+
+
+def list_layers(model, rows):
+    """Shapes, recipes and options of programs of a model's layers, of ways that have options for these."""
+    for recipe, _, *kept in WAYS.values():
+        layers = (kept or [{}])[0].get("layers")
+        for layer in model.modules() if layers else ():
+            if isinstance(layer, nn.Linear):
+                yield Shape(rows, layer.in_features, layer.out_features, torch.bfloat16, layer.bias is not None, True), recipe, layers
+
+
 def find_path(folder, text):
     return Path(folder) / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
 
@@ -121,7 +137,8 @@ def list_parts(model, recipe, element, options=(), are_codes=False):
     for value in model.parameters():
         has_codes = bool(options.get("moments")) and moments.is_worth(value)
         is_weight = id(value) in weights
-        target = recipe and Target(shard_programs.find_codes(recipe), "f32" if are_codes else element, recipe.startswith("delayed"))
+        target = recipe and Target(shard_programs.find_codes(recipe), "f32" if are_codes else element, recipe.startswith("delayed"),
+                                   shard_programs.keeps_one_order(recipe, options.get("layers", ())))
         parts.append((Part(value.numel() // value.shape[-1], value.shape[-1], element, target if is_weight else None,
                            CODES if are_codes and is_weight else master, has_codes),))
     return parts
@@ -162,7 +179,11 @@ def make_programs(folder):
     for text in texts:
         if not find_path(folder, text).exists():
             fp8.compile(text, target="sm_90a", cpu="x86-64-v3", cache=False).save(str(find_path(folder, text)))
-    print(f"{len(texts)} programs")
+    for shape, recipe, options in list_layers(layer, TOKENS):
+        path = find_layer_path(folder, shape, recipe, options)
+        if not path.exists():
+            linear_programs.compile_shape(shape, recipe, "sm_90a", **options, cpu="x86-64-v3", cache=False).save(str(path))
+    print(f"{len(list(Path(folder).iterdir()))} programs")
 
 
 def use_programs(folder):
@@ -176,8 +197,12 @@ def use_programs(folder):
             return compile_update(update, target)
         return fp8.load(str(path)).functions["update"], names
 
-    compile_update = update_plan._compile
-    update_plan._compile = load
+    def load_layer(shape, recipe, target, **options):
+        path = find_layer_path(folder, shape, recipe, options)
+        return fp8.load(str(path)) if path.exists() else compile_shape(shape, recipe, target, **options)
+
+    compile_update, compile_shape = update_plan._compile, linear_programs.compile_shape
+    update_plan._compile, linear_programs.compile_shape = load, load_layer
 
 
 # ===----------------------------------------------------------------------===
@@ -315,13 +340,14 @@ def run_pass(results, case, make_model, width, dtype, recipes, replays):
 
 def make_step(model, x, target, recipe, fuses, options={}, are_codes=False):
     model = copy.deepcopy(model)
+    options = dict(options)
+    linear_ops.Unit.shares_codes, layers = not options.pop("own_codes", False), options.pop("layers", {})
     if recipe:
-        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET,
+        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET, **layers,
                                           **({"parameters": "fp8"} if are_codes else {}))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
-    linear_ops.Unit.shares_codes = not options.get("own_codes")
     if fuses:
-        fp8.torch.fuse_optimizer(model, optimizer, **{key: value for key, value in options.items() if key != "own_codes"})
+        fp8.torch.fuse_optimizer(model, optimizer, **options)
         if recipe and optimizer.fp8_left:
             print(optimizer.fp8_left)
     if recipe:

@@ -4,7 +4,7 @@ Of each shape there is the kernel of an operand with K innermost (`plain`), that
 registers (`kernel`), and a transposed copy with the product of it (`copy`), of B with one accumulation and the other
 and of A. `torch` is torch._scaled_mm of K innermost. A row has times by CUDA graphs in rounds that alternate, and of
 `kernel` and `copy` the speed by that of `plain`. With `--configs` kernels run in N more configs: of each tile the one that the
-compiler expects to be the fastest. Results are compared with those of f32.
+compiler expects to be the fastest. Behind each kind is what `transposed-codes=cost` takes. Results are compared with those of f32.
 
 usage: transposing.py [--build-dir build] [--programs DIR] [--compile-only] [--rounds N] [--shapes MxNxK,...] [--configs N]
                       [--out FILE]
@@ -67,6 +67,16 @@ def list_configs(build, kind, shape, count):
     return list(found.values())[1:count + 1]
 
 
+def list_choices(build, shape):
+    """What transposed-codes=cost takes of each kind: the kernel or the copy."""
+    choices = {}
+    for kind in KINDS:
+        done = subprocess.run([build / "bin/fp8-compile", "-", "--emit=mlir", "--compile-to=fusion", "--target=sm_90a", "--recipe=none",
+                               "--transposed-codes=cost"], check=True, text=True, capture_output=True, input=write("f", "copy", kind, shape))
+        choices[kind] = "copy" if "fp8.transpose" in done.stdout else "kernel"
+    return choices
+
+
 def get_name(shape):
     return "x".join(map(str, shape))
 
@@ -84,7 +94,8 @@ def compile_programs(args, folder):
         source.write_text(text)
         options = ("--target=sm_90a", "--recipe=none")
         compile_program(args.build_dir, source, folder / f"{get_name(shape)}.so", *options)
-        work[get_name(shape)] = {"work": list_work(args.build_dir, source, *options), "configs": configs}
+        work[get_name(shape)] = {"work": list_work(args.build_dir, source, *options), "configs": configs,
+                                 "cost": list_choices(args.build_dir, shape)}
         print(get_name(shape), flush=True)
     (folder / "transposing.json").write_text(json.dumps(work, indent=1) + "\n")
 
@@ -124,7 +135,7 @@ def run_shape(gpu, folder, shape, args):
         plain = times[f"{kind}_plain"].get("ms")
         print(f"  {kind:10} plain {1e3 * plain:7.1f} us, {2e-9 * m * n * k / plain:5.0f} TFLOP/s;  " if plain else f"  {kind} failed",
               *(f"{name[len(kind) + 1:]} {ratio:.3f}" if ratio else f"{name} failed" for name, ratio in ratios.items()
-                if name.startswith(kind)), flush=True)
+                if name.startswith(kind)), f"cost takes the {known['cost'][kind]}", flush=True)
     return {"shape": shape, "wrong": wrong, "times": times, "ratios": ratios, **known}
 
 

@@ -122,7 +122,10 @@ static void buildScalingPipeline(OpPassManager &pm,
   // Before scales are given: a quantize that names its recipe moves as one
   // operation, and equal ones merge before each gets an amax of its own.
   addFuncPass(pm, createSimplifyCastsPass());
-  pm.addPass(createSaveQuantizedPass());
+  SaveQuantizedPassOptions saveOptions;
+  // Who reads codes in the other order decides on copies.
+  saveOptions.oneOrder = options.transposedCodes != "copy";
+  pm.addPass(createSaveQuantizedPass(saveOptions));
   pm.addPass(createCSEPass());
   AllocateStatePassOptions stateOptions;
   stateOptions.counts = options.stats && !options.functionalState;

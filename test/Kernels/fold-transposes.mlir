@@ -12,7 +12,7 @@
 // Hopper's kernels transpose 8 bits in registers where they are asked to: A or B,
 // of a product by itself. Small ones take no longer than the copy.
 
-// COST: remark: an operand in the other order is transposed in registers: computed, not measured, registers take 0.{{[0-9]+}} of the time with a copy
+// COST: remark: an operand in the other order is transposed in registers: registers are expected to take 0.{{[0-9]+}} of the time with a copy
 
 !x = !fp8.scaled<64x128xf8E4M3FN, block = [*, *], scale = f32>
 !w = !fp8.scaled<128x32xf8E4M3FN, block = [*, *], scale = f32>

@@ -118,9 +118,18 @@ def SaveQuantizedPass : Pass<"fp8-save-quantized", "::mlir::ModuleOp"> {
     codes, where its codes take more memory than it does (of a weight, which is kept
     anyway, they may), where codes are smaller than a byte, and in functions that
     are called in the module.
+
+    With `one-order` codes that are only transposed for a reader are saved as they
+    are for others, the source among them, where there are such: the reader
+    transposes them itself, with a remark. So a forward writes one copy, and of a
+    weight there is one. That is so where both have the same factors, as with one
+    for a tensor or for squares of 128x128.
   }];
   let dependentDialects = ["::mlir::fp8::FP8Dialect",
                            "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"oneOrder", "one-order", "bool", "false",
+           "Save codes in one order, and transpose them where they are read">];
   let statistics = [
     Statistic<"numSaved", "num-saved", "Tensors of which codes are saved">];
 }

@@ -315,6 +315,64 @@ static Operation *findEqual(Operation *op, const IRMapping &mapping,
   return nullptr;
 }
 
+/// The codes that a slice transposes last and their transposes, in one order.
+static SmallVector<std::pair<Value, Value>> listTransposed(const Slice &slice) {
+  SmallVector<std::pair<Value, Value>> transposed;
+  for (Value code : slice.codes)
+    if (auto transpose = code.getDefiningOp<TransposeOp>();
+        transpose && isa<ScaledType>(transpose.getSource().getType()) &&
+        llvm::none_of(code.getUsers(), [&](Operation *user) {
+          return slice.ops.contains(user);
+        }))
+      transposed.emplace_back(transpose.getSource(), code);
+  return transposed;
+}
+
+/// What is there of a slice where its tensor comes from.
+static IRMapping mapToEqual(const Slice &slice, Value source, Block *block) {
+  IRMapping mapping;
+  mapping.map(slice.argument, source);
+  for (Operation *op : slice.ops)
+    if (op->getNumOperands() != 0 && mapping.contains(op->getOperand(0)))
+      if (Operation *equal = findEqual(op, mapping, block))
+        mapping.map(op->getResults(), equal->getResults());
+  return mapping;
+}
+
+/// Whether another reader takes what `value` of a slice is.
+static bool isTakenByOthers(Value value, const Slice &slice,
+                            ArrayRef<Slice> slices) {
+  for (const Slice &other : slices) {
+    // As if the other argument were the source of this slice.
+    IRMapping mapping =
+        mapToEqual(slice, other.argument, other.argument.getOwner());
+    if (Value same = mapping.lookupOrNull(value);
+        same && other.codes.contains(same))
+      return true;
+  }
+  return false;
+}
+
+/// Leaves transposes with the readers where codes in the order before are saved
+/// anyway, or are there where the tensor comes from.
+static void leaveTransposes(MutableArrayRef<Slice> slices, Value source,
+                            StringAttr id) {
+  for (Slice &slice : slices) {
+    SmallVector<Value> saved(slice.codes.getArrayRef());
+    for (auto [codes, transposed] : listTransposed(slice)) {
+      if (!mapToEqual(slice, source, source.getParentBlock()).contains(codes) &&
+          !isTakenByOthers(codes, slice, slices))
+        continue;
+      *llvm::find(saved, transposed) = codes;
+      slice.ops.remove(transposed.getDefiningOp());
+      emitRemark(slice.argument.getOwner()->getParentOp()->getLoc())
+          << "saved in one order: " << id.getValue()
+          << ": its codes are transposed where they are read";
+    }
+    slice.codes = SetVector<Value>(saved.begin(), saved.end());
+  }
+}
+
 /// Clones the constant or index computation that makes `value`.
 static void cloneIndex(Value value, OpBuilder &builder, IRMapping &mapping) {
   if (mapping.contains(value))
@@ -426,6 +484,26 @@ static void replaceArgument(const Slice &slice, ArrayRef<unsigned> numbers,
   (void)function.eraseArgument(index);
 }
 
+/// Returns what codes are made of, from that result on.
+static void returnParts(func::FuncOp source, ArrayRef<Value> codes,
+                        StringAttr id, unsigned next) {
+  auto terminator =
+      cast<func::ReturnOp>(source.getBody().front().getTerminator());
+  OpBuilder builder(terminator);
+  for (auto [number, code] : llvm::enumerate(codes)) {
+    SmallVector<Type> types;
+    SmallVector<std::string> names;
+    getParts(cast<ScaledType>(code.getType()), id, number, types, names);
+    auto parts = DisassembleOp::create(builder, code.getLoc(), code);
+    for (auto [part, type, name] :
+         llvm::zip_equal(parts.getResults(), types, names)) {
+      (void)source.insertResult(next, type,
+                                makeAttributes(name, builder.getContext()));
+      terminator->insertOperands(next++, part);
+    }
+  }
+}
+
 /// Bits per element of what is saved in place of a tensor.
 static unsigned countBits(ArrayRef<Value> codes) {
   return llvm::sum_of(llvm::map_range(codes, [](Value code) {
@@ -466,6 +544,8 @@ void SaveQuantizedPass::move(StringAttr id, const Link &link) {
   std::optional<unsigned> argument = findArgument(source, kSaveAttrName, id);
   Value value = link.isResult ? terminator.getOperand(*result)
                               : source.getArgument(*argument);
+  if (oneOrder)
+    leaveTransposes(slices, value, id);
   OpBuilder builder(terminator);
   SetVector<Value> codes;
   SmallVector<Created> created;
@@ -493,18 +573,7 @@ void SaveQuantizedPass::move(StringAttr id, const Link &link) {
       op->setAttr(kNameAttrName, builder.getStringAttr(name));
 
   unsigned next = link.isResult ? *result + 1 : source.getNumResults();
-  for (auto [number, code] : llvm::enumerate(codes)) {
-    SmallVector<Type> types;
-    SmallVector<std::string> names;
-    getParts(cast<ScaledType>(code.getType()), id, number, types, names);
-    auto parts = DisassembleOp::create(builder, code.getLoc(), code);
-    for (auto [part, type, name] :
-         llvm::zip_equal(parts.getResults(), types, names)) {
-      (void)source.insertResult(next, type,
-                                makeAttributes(name, &getContext()));
-      terminator->insertOperands(next++, part);
-    }
-  }
+  returnParts(source, codes.getArrayRef(), id, next);
   if (link.isResult) {
     (void)source.eraseResult(*result);
     terminator->eraseOperand(*result);

@@ -22,7 +22,8 @@ SCALES = "weight_scale_inv"
 
 
 class CodedContent(Content):
-    """The codes of a weight both ways, and the inverses of their scales."""
+    """The codes of a weight both ways, and the inverses of their scales; without `turned` of the one order in which all
+    products take them."""
 
     def __init__(self, codes, turned, factors, turned_factors):
         self.codes, self.turned, self.factors, self.turned_factors = codes, turned, factors, turned_factors
@@ -31,23 +32,44 @@ class CodedContent(Content):
         self.origin = object()
 
     @classmethod
-    def allocate(cls, spec, sizes, device):
+    def allocate(cls, spec, sizes, device, has_one_order=False):
         """Memory for codes of a shard_programs.Codes."""
         kind = shard_programs.get_dtype(spec)
         grid = [1 if each is None else -(-size // each) for size, each in zip(sizes, spec.forward)]
         inverse = torch.empty(grid, device=device)
-        turned_factors = inverse.view(grid[::-1]) if 1 in grid else torch.empty(grid[::-1], device=device)
-        made = cls(torch.empty(sizes, dtype=kind, device=device), torch.empty(sizes[::-1], dtype=kind, device=device),
-                   inverse, turned_factors)
-        made.target = Target(spec, "f32", False)
+        made = cls(torch.empty(sizes, dtype=kind, device=device), None, inverse, None)
+        if not has_one_order:
+            made.turned = torch.empty(sizes[::-1], dtype=kind, device=device)
+            made.turned_factors = inverse.view(grid[::-1]) if 1 in grid else torch.empty(grid[::-1], device=device)
+        made.target = Target(spec, "f32", False, has_one_order)
         return made
 
     @classmethod
-    def make(cls, spec, values):
+    def make(cls, spec, values, has_one_order=False):
         """Quantizes values by a shard_programs.Codes."""
-        made = cls.allocate(spec, values.shape, values.device)
+        made = cls.allocate(spec, values.shape, values.device, has_one_order)
         made.fill(values)
         return made
+
+    def reorder(self, has_one_order):
+        """The same codes in one order, or both ways."""
+        made = CodedContent.allocate(self.target.codes, self.codes.shape, self.codes.device, has_one_order)
+        made.fill_codes(self.codes, self.factors)
+        made.origin = self.origin
+        return made
+
+    def follow(self, other):
+        """Itself in the orders that another one has."""
+        return self if self.target == other.target else self.reorder(other.target.has_one_order)
+
+    def has_codes_of(self, other):
+        """Whether codes of one may be those of the other, whatever their order."""
+        return self.target == other.target or None not in (self.target, other.target) and (
+            self.target.codes == other.target.codes)
+
+    def list_names(self):
+        """The names of the tensors that there are."""
+        return [name for name in _TENSORS if getattr(self, name) is not None]
 
     def fill(self, values):
         """Makes the codes those of values, rounded to the nearest."""
@@ -58,12 +80,14 @@ class CodedContent(Content):
     def fill_codes(self, codes, inverse):
         self.codes.view(torch.uint8).copy_(codes.view(torch.uint8))
         self.factors.copy_(inverse)
+        if self.turned is None:
+            return
         self.turned.view(torch.uint8).copy_(codes.view(torch.uint8).t())
         if self.turned_factors.data_ptr() != self.factors.data_ptr():
             self.turned_factors.copy_(inverse.t())
 
-    def get_values(self, direction):
-        if direction == FORWARD:
+    def get_values(self, direction, has_one_order=False):
+        if direction == FORWARD or has_one_order:
             return {"weight.codes": self.codes, "weight.scale_inv": self.factors}
         return {"weight.codes_1": self.turned, "weight.scale_inv_1": self.turned_factors}
 
@@ -79,8 +103,8 @@ class CodedContent(Content):
 
     def map(self, function):
         """The same of other tensors. Factors in one line are the same memory both ways, as a step writes them once."""
-        made = CodedContent(*(function(getattr(self, name)) for name in _TENSORS))
-        if 1 in made.factors.shape:
+        made = CodedContent(**{**dict.fromkeys(_TENSORS), **{name: function(getattr(self, name)) for name in self.list_names()}})
+        if made.turned is not None and 1 in made.factors.shape:
             made.turned_factors = made.factors.view(made.turned_factors.shape)
         made.target = self.target
         return made
@@ -140,8 +164,8 @@ class CodedWeight(GatheredWeight):
             raise ArgumentError(f"expected data of a parameter in FP8 to be {self.dtype} on {self.device}, as it is, but got "
                                 f"{values.dtype} on {values.device}: to() of its module makes it another type, or moves it")
         # As with PyTorch what was its data before stays what it is, and no operation counts as one in place.
-        if is_coded(values) and values._content.target == self._content.target:
-            self._content = values._content
+        if is_coded(values) and values._content.has_codes_of(self._content):
+            self._content = values._content.follow(self._content)
             return
         content = self._content.clone()
         with torch.no_grad():
@@ -171,11 +195,11 @@ class CodedWeight(GatheredWeight):
         raise AttributeError(name)
 
     def __tensor_flatten__(self):
-        return list(_TENSORS), (self.dtype, self._content.target)
+        return self._content.list_names(), (self.dtype, self._content.target)
 
     @staticmethod
     def __tensor_unflatten__(tensors, context, sizes, strides):
-        return _build([tensors[name] for name in _TENSORS], context[1], context[0])
+        return _build([tensors.get(name) for name in _TENSORS], context[1], context[0])
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args, kwargs=None):
@@ -189,7 +213,7 @@ class CodedWeight(GatheredWeight):
         if own is not None and func is aten._to_copy.default:
             return _convert(own, **kwargs)
         if own is not None and func is aten.copy_.default and isinstance(args[1], cls) and (
-                own._content.target == args[1]._content.target):
+                own._content.has_codes_of(args[1]._content)):
             own._content.fill_codes(args[1]._content.codes, args[1]._content.factors)
             return own
         if func in _CODED:
@@ -319,7 +343,7 @@ def move(weight, function):
 
 
 def _run_forward(x, tensors, bias, unit, saves):
-    return get_unit(unit).forward(x, _build(tensors, None, x.dtype), bias, saves)
+    return get_unit(unit).forward(x, _build_listed(tensors, x.dtype), bias, saves)
 
 
 def _infer_forward(x, tensors, bias, unit, saves):
@@ -328,7 +352,7 @@ def _infer_forward(x, tensors, bias, unit, saves):
 
 
 def _run_backward(dy, saved, tensors, has_bias, unit, needs_x, needs_weight):
-    weight = _build(tensors, None, dy.dtype)
+    weight = _build_listed(tensors, dy.dtype)
     return get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
 
 
@@ -346,7 +370,13 @@ _backward = operations.define(
 
 
 def _list_tensors(weight):
-    return [getattr(weight._content, name) for name in _TENSORS]
+    return [getattr(weight._content, name) for name in weight._content.list_names()]
+
+
+def _build_listed(tensors, dtype):
+    if len(tensors) < len(_TENSORS):
+        tensors = tensors[0], None, tensors[1], None
+    return _build(tensors, None, dtype)
 
 
 _CODED = {
@@ -383,8 +413,10 @@ def find_owners(model):
 def encode(layer, names):
     """Makes the weight of a Linear layer codes, if its sizes allow, and no other module has it, of which `names` are all
     names. Returns why it does not, or None."""
-    spec = find_spec(layer.recipe)
+    spec, has_one_order = find_spec(layer.recipe), shard_programs.keeps_one_order(layer.recipe, layer._options)
     if is_coded(layer.weight) and layer.weight.content.target.codes == spec:
+        if layer.weight.content.target.has_one_order != has_one_order:
+            layer.weight._content = layer.weight.content.reorder(has_one_order)
         layer.take_codes()
         return None
     if len(names) > 1 and not is_coded(layer.weight):
@@ -396,7 +428,7 @@ def encode(layer, names):
         return "the weight, which is no codes, since it is no dense tensor"
     if any(size % spec.multiple for size in weight.shape):
         return f"the weight, which is no codes, since its sizes are no multiples of {spec.multiple}"
-    content = CodedContent.make(spec, weight.detach())
+    content = CodedContent.make(spec, weight.detach(), has_one_order)
     layer.weight = torch.nn.Parameter(CodedWeight(content, weight.dtype), weight.requires_grad)
     layer.take_codes()
     return None
@@ -427,14 +459,16 @@ def load(layer, state_dict, prefix, assigns=False):
         if codes is None or not assigns or not is_coded(layer.weight) or is_coded(codes) or (
                 codes.shape != layer.weight.shape):
             return {}
-        content = CodedContent.make(layer.weight.content.target.codes, codes)
+        target = layer.weight.content.target
+        content = CodedContent.make(target.codes, codes, target.has_one_order)
         state_dict[prefix + "weight"] = CodedWeight(content, codes.dtype)
         return {prefix + "weight": codes}
     taken = {prefix + SCALES: scales, prefix + "weight": codes}
     if is_coded(layer.weight) and codes.dtype == layer.weight.content.codes.dtype and (
             scales.shape == layer.weight.content.factors.shape):
         if assigns:
-            content = CodedContent.allocate(layer.weight.content.target.codes, codes.shape, codes.device)
+            target = layer.weight.content.target
+            content = CodedContent.allocate(target.codes, codes.shape, codes.device, target.has_one_order)
             content.fill_codes(codes, scales)
             state_dict[prefix + "weight"] = CodedWeight(content, layer.weight.dtype)
             return taken

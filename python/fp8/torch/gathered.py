@@ -36,8 +36,9 @@ class Content:
             self.codes[direction], self.inverses[direction] = self.fetch(direction)
         return self.codes[direction].view(self.dtype), self.inverses[direction]
 
-    def get_values(self, direction):
-        """The same as programs that take a weight's codes name it."""
+    def get_values(self, direction, has_one_order=False):
+        """The same as programs that take a weight's codes name it; with one order all take the forward's."""
+        direction = FORWARD if has_one_order else direction
         codes, inverse = self.get(direction)
         if direction == FORWARD:
             return {"weight.codes": codes, "weight.scale_inv": inverse}

@@ -10,7 +10,7 @@ from fp8.torch.update_text import Target
 
 
 class HeldCodes:
-    """The codes of a layer's weight, both ways, and the inverses of their scales.
+    """The codes of a layer's weight, both ways or in one order, and the inverses of their scales.
 
     `values` are those that programs of the layer take in place of the weight. They are those of the
     weight as it is, while it is what it was when `mark` was called, and its scales are.
@@ -20,19 +20,23 @@ class HeldCodes:
         self.recipe, self.dtype = layer.recipe, dtype
         self.codes = shard_programs.find_codes(layer.recipe)
         self.is_delayed = layer.recipe.partition(",")[0] == "delayed"
-        self.target = Target(self.codes, ELEMENTS[dtype], self.is_delayed)
+        has_one_order = shard_programs.keeps_one_order(layer.recipe, layer._options)
+        self.target = Target(self.codes, ELEMENTS[dtype], self.is_delayed, has_one_order)
         sizes, device = layer.weight.shape, layer.weight.device
         kind = shard_programs.get_dtype(self.codes)
-        self.values = {"weight.codes": torch.empty(sizes, dtype=kind, device=device),
-                       "weight.codes_1": torch.empty(sizes[::-1], dtype=kind, device=device)}
+        self.values = {"weight.codes": torch.empty(sizes, dtype=kind, device=device)}
+        if not has_one_order:
+            self.values["weight.codes_1"] = torch.empty(sizes[::-1], dtype=kind, device=device)
         self._key = self._rows = self._state = self._place = None
         # What programs of the optimizer take, by the names of their arguments.
-        self.arguments = {"codes": self.values["weight.codes"], "codes_1": self.values["weight.codes_1"]}
+        self.arguments = {name.removeprefix("weight."): value for name, value in self.values.items()}
         if self.is_delayed:
             # Its own, since a state's becomes that of the next step, whose codes are not there yet: a CUDA graph
             # does not see that these are dropped.
             inverse = self.arguments["inverse"] = torch.empty(1, 1, device=device)
-            self.values["weight.scale_inv"] = self.values["weight.scale_inv_1"] = inverse
+            self.values["weight.scale_inv"] = inverse
+            if not has_one_order:
+                self.values["weight.scale_inv_1"] = inverse
         else:
             self._add_inverses(sizes, device)
 
@@ -42,6 +46,8 @@ class HeldCodes:
             return torch.empty(grid, device=device)
         forward = make(self.codes.forward)
         self.arguments["inverse"] = self.values["weight.scale_inv"] = forward
+        if self.target.has_one_order:
+            return
         if self.codes.forward == self.codes.backward and 1 in forward.shape:
             self.values["weight.scale_inv_1"] = forward.view(forward.shape[::-1])
             return

@@ -17,6 +17,7 @@ from fp8.torch.coded_results import CodedResult, turn
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
 from fp8.torch.linear_programs import Shape
+from fp8.torch.shard_programs import keeps_one_order
 
 _numbers = itertools.count()
 # Bits of a Unit's number that count.
@@ -73,6 +74,8 @@ class Unit:
         self.programs, self.state = programs, None
         self.steps, self.caches_weight = True, caches_weight
         self.is_transposed = is_transposed
+        # Whether a backward takes the codes of the weight that a forward takes.
+        self.has_one_order = programs is not None and keeps_one_order(programs.recipe, programs.options)
         # Attention has programs of its own, which its calls say.
         self.number = _make_number(*(() if programs is None else (
             programs.recipe, programs.target, sorted(programs.options.items()), is_transposed)))
@@ -225,7 +228,7 @@ class Unit:
     def _get_weight(self, weight, rows, has_bias, reuse, dtype, direction=FORWARD):
         """What functions may take for the weight, by names."""
         if is_gathered(weight):
-            return weight._content.get_values(direction)
+            return weight._content.get_values(direction, self.has_one_order)
         if not self.caches_weight:
             return {"weight": weight}
         held = self._get_held(weight, dtype)
@@ -265,10 +268,11 @@ class Unit:
     def _list_weight(self, weight, dtype, suffix):
         """What prepared calls take for the weight, by names."""
         if is_gathered(weight):
-            return weight._content.get_values(BACKWARD if suffix else FORWARD)
+            return weight._content.get_values(BACKWARD if suffix else FORWARD, self.has_one_order)
         held = self._get_held(weight, dtype)
         if held is None:
             return {"weight": weight}
+        suffix = "" if self.has_one_order else suffix
         return {name: held[name] for name in (f"weight.codes{suffix}", f"weight.scale_inv{suffix}")}
 
     def forward(self, x, weight, bias, saves=False):

@@ -45,6 +45,14 @@ def find_codes(recipe, operand="weight"):
     return Codes(format, *_BLOCKS[name], tuple(rule))
 
 
+def keeps_one_order(recipe, options):
+    """Whether programs of a recipe take codes of the weight in one order for all of their products."""
+    if dict(options).get("transposed_codes") in (None, "copy"):
+        return False
+    codes = find_codes(recipe)
+    return codes is not None and codes.forward == codes.backward
+
+
 def _read(recipe):
     """The keys of a recipe's text, and those that it leaves out, as texts."""
     name, *entries = recipe.split(",")

@@ -8,6 +8,7 @@ from fp8.torch import moments
 from fp8.torch.coded_weights import is_coded
 from fp8.torch.held_codes import HeldCodes
 from fp8.torch.linear_programs import ELEMENTS
+from fp8.torch.shard_programs import keeps_one_order
 from fp8.torch.update_text import CODES, DRAWN, NEAREST, SPLIT, Part
 
 # How an optimizer keeps what it has of parameters: whether its moments are codes, how it rounds what is bf16
@@ -119,7 +120,9 @@ class Item:
         dtype = unit.dtype or self.parameter.dtype
         if dtype != self.parameter.dtype and self.parameter.dtype != torch.float32:
             return None
-        if self.held is None or self.held.dtype != dtype or self.held.recipe != recipe:
+        has_one_order = keeps_one_order(recipe, self.layer._options)
+        if self.held is None or (self.held.dtype, self.held.recipe, self.held.target.has_one_order) != (
+                dtype, recipe, has_one_order):
             self.held = HeldCodes(self.layer, dtype)
         unit.hold(self.held)
         return self.held if self.held.bind(unit) else None

@@ -14,8 +14,8 @@ from fp8.torch.update_rules import Body, Rule
 __all__ = ["Part", "Rule", "Target", "Update", "write"]
 
 # The codes of a weight: a shard_programs.Codes, what the weight is rounded to before it is quantized,
-# and whether scales are those of a state.
-Target = namedtuple("Target", "codes element is_delayed")
+# whether scales are those of a state, and whether there are codes in the forward's order alone.
+Target = namedtuple("Target", "codes element is_delayed has_one_order", defaults=(False,))
 
 # How a parameter that programs compute with in f32 is kept: as numbers of its type, rounded to the nearest; as bf16 that is
 # rounded stochastically; as bf16 and the 16 bits between that and an f32; or as the codes of its Target alone, which are
@@ -261,7 +261,7 @@ class _Writer:
         target, rows, columns = self.part.target, self.part.rows, self.part.columns
         code, is_master = _FORMATS[target.codes.format], self.part.master == CODES
         element = "f32" if is_master else target.element
-        blocks = {"": target.codes.forward, "_1": target.codes.backward}
+        blocks = {"": target.codes.forward, **({} if target.has_one_order else {"_1": target.codes.backward})}
         quantized = {}
         for suffix, block in blocks.items():
             if block not in quantized:
