@@ -5,6 +5,7 @@ or a warning says which checkpoints do not have them so."""
 
 import copy
 import io
+import itertools
 import tempfile
 import unittest
 import warnings
@@ -241,6 +242,48 @@ class WeightTypes(unittest.TestCase):
         self.assertFalse(hasattr(layer, "weight"))
         with self.assertRaisesRegex(AttributeError, "weight, which it has none of: it has weight_packed"):
             layer.weight.float()
+
+    def test_codes_have_no_values_in_graphs(self):
+        """Nor do they in graphs, which would look through the checks of eager mode."""
+        x = torch.ones(8, 64)
+        ways = {"compile": lambda model: torch.compile(model, backend="eager")(x),
+                "whole": lambda model: torch.compile(model, backend="eager", fullgraph=True)(x),
+                "export": lambda model: torch.export.export(model, (x,)),
+                "functional": lambda model: torch.func.functional_call(
+                    model, {name: each.detach() for name, each in model.state_dict().items()}, (x,))}
+        uses = {"to": lambda w: w.to(x.dtype), "T": lambda w: w.T.to(x.dtype), "float": lambda w: w.data.float(), "whole": lambda w: w,
+                "part": lambda w: w[:32].float(), "product": lambda w: w @ w, "add": lambda w: 1 + w, "clone": torch.clone}
+        for (way, call), (use, get) in itertools.product(ways.items(), uses.items()):
+            with self.subTest(way, use=use):
+                torch._dynamo.reset()
+                model = Hidden(get)
+                model.layers[0] = fp8.torch.quantize_for_inference(nn.Linear(64, 64), "rowwise")
+                with self.assertRaises(Exception) as caught, torch.no_grad():
+                    call(model)
+                if way != "functional":  # There PyTorch's own functions refuse what has two types.
+                    self.assertRegex(str(caught.exception), r"a computation with its weight of \[64, 64\], which is codes")
+
+    def test_what_graphs_ask(self):
+        """Sizes, bytes and the like are known in graphs; a name that no tensor has is an AttributeError."""
+        def get(w):
+            assert not hasattr(w, "quant_state") and getattr(w, "loader", 3) == 3 and len(w) == 64
+            assert w.dtype == torch.float8_e4m3fn and w.detach().data.size(1) == w.shape[1] == 64 and not w.requires_grad
+            y = torch.zeros_like(w, dtype=torch.float32) + w.new_ones(64, dtype=torch.float32)
+            return y + w.view(torch.uint8).float() * 0 * w.numel()
+        model, x = Hidden(get), torch.ones(8, 64)
+        model.layers[0] = fp8.torch.quantize_for_inference(nn.Linear(64, 64), "rowwise")
+        with torch.no_grad():
+            for call in (model, torch.compile(model, backend="eager", fullgraph=True), torch.export.export(model, (x,)).module()):
+                self.assertTrue(torch.equal(call(x), torch.full((8, 64), 64.0)))
+
+    def test_traced(self):
+        """torch.jit.trace records the layer, and not its result."""
+        layer, x = fp8.torch.quantize_for_inference(nn.Linear(64, 64), "rowwise"), torch.randn(8, 64)
+        with torch.no_grad():
+            for y in (None, layer(x)):
+                traced = torch.jit.trace(layer, (x,))
+                self.assertTrue(torch.equal(traced(2 * x), layer(2 * x)))
+                self.assertTrue(torch.equal(traced(x[:3]), layer(x[:3])))
 
     def test_codes_stay(self):
         """Nothing writes to them, or writes their numbers elsewhere; copies of them are plain."""

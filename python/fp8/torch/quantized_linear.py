@@ -74,6 +74,11 @@ class QuantizedWeight(nn.Module):
         return super()._apply(apply, recurse)
 
 
+def _is_recorded():
+    """Whether what is called becomes part of a graph, of torch.compile, torch.export or torch.jit.trace."""
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+
+
 class QuantizedLinear(QuantizedWeight):
     """nn.Linear with a quantized weight, computed by a compiled program. Activations of f32,
     bf16 or f16 and any number of rows are quantized, multiplied with the codes, and the bias
@@ -102,7 +107,7 @@ class QuantizedLinear(QuantizedWeight):
         return weight_codes.show(self) if name == "weight" else super().__getattr__(name)
 
     def forward(self, input):
-        if not torch.compiler.is_compiling() and self._ready is not None:
+        if self._ready is not None and not _is_recorded():
             y = self._ready.call(input, self._parameters)
             if y is not None:
                 return y
@@ -113,10 +118,10 @@ class QuantizedLinear(QuantizedWeight):
         if input.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
         if torch.is_grad_enabled() and input.requires_grad:
-            if torch.compiler.is_compiling() or not is_plain(input):
+            if _is_recorded() or not is_plain(input):
                 return _frozen(input, self.get_tensors(), self.bias, self._scheme)
             return _Frozen.apply(input, self)
-        if torch.compiler.is_compiling() or not is_plain(input):
+        if _is_recorded() or not is_plain(input):
             return _linear(input, self.get_tensors(), self.bias, self._scheme)
         return self._run(input)
 
@@ -294,7 +299,7 @@ def _infer(x, tensors, bias, scheme):
     return x.new_empty(*x.shape[:-1], tensors[0].shape[0])
 
 
-# For graphs of torch.compile and torch.export.
+# For graphs.
 _linear = operations.define(
     "quantized_linear(Tensor x, Tensor[] tensors, Tensor? bias, str scheme) -> Tensor", compute,
     _infer)

@@ -3,6 +3,7 @@
 import torch
 
 from fp8.errors import UnsupportedError
+from fp8.torch.dense import is_plain
 
 # Functions that hand out numbers, that convert to a type, and that write to no element, though their names say that they do.
 _NUMBERS = {"tolist", "item", "numpy", "__float__", "__int__", "__index__", "__array__"}
@@ -10,6 +11,10 @@ _CONVERTS = {"to", "type", "type_as", "byte", "char", "short", "int", "long"}
 _HARMLESS = {"requires_grad_", "share_memory_", "retain_grad"}
 _shown = torch.utils.weak.WeakIdKeyDictionary()
 _ADVICE = "`layer.dequantize()` has its values, and a filter with '!' before the layer's name keeps it in high precision"
+# What graphs may ask of codes, which is not their numbers.
+_ASKED = {"shape", "size", "ndim", "dim", "numel", "nelement", "device", "dtype", "get_device", "is_cuda", "is_cpu", "is_meta",
+          "layout", "requires_grad", "grad", "stride", "is_contiguous", "element_size", "itemsize", "nbytes", "is_floating_point",
+          "is_complex", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"}
 
 
 class WeightCodes(torch.Tensor):
@@ -36,6 +41,50 @@ class WeightCodes(torch.Tensor):
     def __reduce_ex__(self, protocol):
         with torch._C.DisableTorchFunctionSubclass():
             return self.detach().as_subclass(torch.Tensor).__reduce_ex__(protocol)
+
+
+class TracedCodes:
+    """The same in graphs of torch.compile and torch.export, which would look through a subclass of Tensor."""
+
+    def __init__(self, codes):
+        self._codes = codes
+
+    def __getattr__(self, name):
+        if name in _ASKED or not hasattr(torch.Tensor, name):
+            return getattr(self._codes, name)
+        _refuse(self._codes)
+
+    @property
+    def data(self):
+        return self
+
+    def detach(self):
+        return self
+
+    def view(self, *shape):
+        """Bytes, as of WeightCodes, and nothing else."""
+        if len(shape) != 1 or shape[0] != torch.uint8:
+            _refuse(self._codes)
+        return self._codes.view(torch.uint8)
+
+    def __len__(self):
+        return len(self._codes)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        codes = next((x._codes for x in args if isinstance(x, cls)), None)
+        if not getattr(func, "__name__", "").endswith("_like"):
+            _refuse(codes)
+        return func(codes, *args[1:], **(kwargs or {}))
+
+
+def _refuse_operator(self, *_):
+    _refuse(self._codes)
+
+
+for _name in ("getitem", "setitem", "neg", "abs", "float", "int", "bool",
+              *(side + each for each in ("matmul", "add", "sub", "mul", "truediv", "pow") for side in ("", "r"))):
+    setattr(TracedCodes, f"__{_name}__", _refuse_operator)
 
 
 def _check_call(name, args, given):
@@ -69,7 +118,9 @@ def show(layer):
         names = ", ".join(name for name in parameters if name != "bias")
         raise AttributeError(f"expected a call of the {type(layer).__name__}, but got one for its weight, which it has none "
                              f"of: it has {names or 'nothing yet'}; {_ADVICE}")
-    if torch.compiler.is_compiling() or type(weight) is not torch.nn.Parameter:
+    if torch.compiler.is_compiling():
+        return TracedCodes(weight)
+    if not is_plain(weight):
         return weight
     shown = _shown.get(weight)
     if shown is None or shown.data_ptr() != weight.data_ptr() or shown.shape != weight.shape or shown.device != weight.device:
