@@ -252,7 +252,7 @@ class WeightTypes(unittest.TestCase):
                 "functional": lambda model: torch.func.functional_call(
                     model, {name: each.detach() for name, each in model.state_dict().items()}, (x,))}
         uses = {"to": lambda w: w.to(x.dtype), "T": lambda w: w.T.to(x.dtype), "float": lambda w: w.data.float(), "whole": lambda w: w,
-                "part": lambda w: w[:32].float(), "product": lambda w: w @ w, "add": lambda w: 1 + w, "clone": torch.clone}
+                "part": lambda w: w[:32].float(), "product": lambda w: x @ w, "add": lambda w: 1 + w, "clone": torch.clone}
         for (way, call), (use, get) in itertools.product(ways.items(), uses.items()):
             with self.subTest(way, use=use):
                 torch._dynamo.reset()

@@ -50,8 +50,10 @@ class TracedCodes:
         self._codes = codes
 
     def __getattr__(self, name):
-        if name in _ASKED or not hasattr(torch.Tensor, name):
+        if name in _ASKED:
             return getattr(self._codes, name)
+        if not hasattr(torch.Tensor, name):
+            raise AttributeError(f"expected an attribute of a tensor, but got '{name}'")
         _refuse(self._codes)
 
     @property
