@@ -12,12 +12,12 @@ def _read(version):
     return tuple(int(part) for part in re.match(r"[\d.]*", version)[0].split(".") if part)
 
 
-def require(package, least):
-    """Raises UnsupportedError unless a package is there, of a version that these modules know."""
+def require(package, least, hint=""):
+    """Raises UnsupportedError unless a package is there, of a version that these modules know; `hint` says what is without it."""
     module = package.replace("-", "_")
     if importlib.util.find_spec(module) is None:
         raise UnsupportedError(f"expected the package {package}, {least} or newer, but it is not "
-                               f"installed")
+                               f"installed{hint}")
     try:
         version = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -99,13 +99,26 @@ class Measurements:
     products: dict = field(default_factory=dict)
     failures: dict = field(default_factory=dict)  # Recipes that do not compile, and why.
 
+    def __str__(self):
+        """The dB of each product under each recipe, and what its layer should have."""
+        if not self.products:
+            return f"{self.program}: no matrix products"
+        chosen = self.choose_layers()
+        rows = [["dB", "shape", *self.recipes, "recipe"]]
+        for product in self.products.values():
+            values = [f"{product.decibels[recipe]:.1f}" if recipe in product.decibels else "-" for recipe in self.recipes]
+            rows.append([product.name, product.shape, *values, chosen[get_layer(product.name)]])
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = ["  ".join(f"{cell:{'<' if place < 2 else '>'}{width}}" for place, (cell, width) in enumerate(zip(row, widths)))
+                 for row in rows]
+        return "\n".join([*lines, *(f"{recipe}: {why}" for recipe, why in self.failures.items())])
+
     def choose_layers(self):
         """{layer: recipe}, of products by what they are called without `.dgrad` and `.wgrad`: the first
         recipe that each of a layer's products could have (Product.choose)."""
         layers = {}
         for product in self.products.values():
-            layer = re.sub(r"\.[dw]grad$", "", product.name)
-            layers.setdefault(layer, []).append(product)
+            layers.setdefault(get_layer(product.name), []).append(product)
         return {layer: _choose_together(products, self.recipes) or products[0].choose()[0]
                 for layer, products in layers.items()}
 
@@ -119,6 +132,11 @@ class Measurements:
                                    for role in ("dgrad", "wgrad"))]
         lines = ",\n".join(f"    {json.dumps(rule)}" for rule in rules)
         return f'{{\n  "version": 1,\n  "rules": [\n{lines}\n  ]\n}}\n'
+
+
+def get_layer(name):
+    """The layer that a product is of."""
+    return re.sub(r"\.[dw]grad$", "", name)
 
 
 def _choose_together(products, recipes):

@@ -47,6 +47,13 @@ class PyTorch(unittest.TestCase):
                 self.assertEqual((y.dtype, y.shape), (x.dtype, x.shape))
                 self.assertTrue(torch.equal(y.view(torch.uint8), x.view(torch.uint8)))
 
+    def test_without_torch_mlir(self):
+        """The backend says what it takes, and what takes less."""
+        code = ("import sys, torch, fp8.torch; sys.modules['torch_mlir'] = None; layer = torch.nn.Linear(64, 64); "
+                "torch.compile(layer, backend='fp8', options={'recipe': 'current', 'target': 'cpu'})(torch.ones(32, 64))")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertRegex(done.stderr, "UnsupportedError: expected the package torch-mlir, .*pip install torch-mlir.*convert_to_fp8_training")
+
     def test_codes_that_share_bytes(self):
         program = compile(programs.make_identity("f4E2M1FN", "2x6"))
         bytes_ = torch.arange(6, dtype=torch.uint8).reshape(2, 3) * 41

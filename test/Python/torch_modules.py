@@ -306,6 +306,14 @@ class Models(unittest.TestCase):
         self.assertRegex(text, r"0: high precision: it was not converted\n2: current\n"
                                r"  3 of 3 matrix products in FP8\n  fprop  fprop  M=32 N=128 K=128")
 
+    def test_summary_of_ends(self):
+        model = convert(make_model(depth=4), first_last_bf16=1)
+        for each in (model, copy.deepcopy(model)):
+            lines = fp8.torch.summarize(each).split("\n")
+            self.assertEqual([line.partition(":")[0] for line in lines if line.endswith("as one of the first or last layers (first_last_bf16)")],
+                             ["0", "6"])
+        self.assertNotIn("first", fp8.torch.summarize(convert(make_model(), filter="2")))
+
     def test_autocast_says_which_recipe(self):
         model, x = convert(make_model(), None), make_input(32, 64)
         plain = fp8.torch.convert_from_fp8(copy.deepcopy(model))

@@ -62,6 +62,12 @@ class Report(unittest.TestCase):
         self.assertGreater(stats.underflow, 0.9)
         self.assertEqual(set(self.measured.tensors), set(self.measured.histograms))
 
+    def test_text(self):
+        lines = str(self.measured).split("\n")
+        self.assertRegex(lines[0], "^dB +shape +" + " +".join(self.measured.recipes) + " +recipe$")
+        self.assertRegex(lines[1], r"^up +M=32 N=64 K=64 +\d+\.\d .* (" + "|".join(self.measured.recipes) + ")$")
+        self.assertEqual(len({len(line) for line in lines[:len(self.measured.products) + 1]}), 1)
+
     def test_gradient(self):
         kept = {}
 

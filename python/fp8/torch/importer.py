@@ -6,6 +6,12 @@ import io
 import torch
 from torch._guards import detect_fake_mode
 from torch.fx.experimental.proxy_tensor import make_fx
+
+from fp8.frameworks import require
+
+require("torch-mlir", "20260101", ", with which torch.compile's backend reads graphs: pip install torch-mlir. Layers by "
+        "fp8.torch.convert_to_fp8_training take none")
+
 from torch_mlir import fx, ir
 from torch_mlir.compiler_utils import TorchMlirCompilerError
 from torch_mlir.dialects import torch as torch_dialect

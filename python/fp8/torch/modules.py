@@ -427,13 +427,14 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     names = list(layers)
     left = {*names[:first_last_bf16], *names[len(names) - first_last_bf16:]}
     chosen = {name: module for name, module in layers.items() if name not in left}
+    ends = {layers[name] for name in left}
     if not chosen and not others:
         raise ArgumentError(f"expected linear layers to convert, but got {len(layers)} that "
                             f"match, of which {first_last_bf16} at either end stay what they are")
     invariance.undo(model)
     for module in model.modules():
         if not isinstance(module, Linear) and not converted.is_converted(module):
-            module._fp8_left = products.Left(module)
+            module._fp8_left = products.Left(module, ", as one of the first or last layers (first_last_bf16)" if module in ends else "")
     linear = [module for module in chosen.values() if isinstance(module, nn.Linear)]
     times = speed.Model((module.out_features, module.in_features) for module in linear)
     places = {module: place for place, module in enumerate(linear)}
@@ -522,5 +523,5 @@ def summarize(model):
         if isinstance(module, nn.Bilinear):
             lines.append(f"{name}: high precision: a Bilinear multiplies three, which is not taken")
         elif isinstance(module, nn.Linear) and not names:
-            lines.append(f"{name}: high precision: it was not converted")
+            lines.append(f"{name}: high precision: it was not converted{getattr(module, '_fp8_left', products.Left).note}")
     return "\n".join(lines)

@@ -171,11 +171,13 @@ def hold(parameter):
 
 
 class Left:
-    """Says of a module that products with its parameters are PyTorch's. It is an attribute of the
-    module, and so of its copies."""
+    """Says of a module that products with its parameters are PyTorch's, and why if a `note` has that. It is an attribute
+    of the module, and so of its copies."""
 
-    def __init__(self, module=None):
-        self.module = lambda: None
+    note = ""  # Pickled ones have none.
+
+    def __init__(self, module=None, note=""):
+        self.module, self.note = lambda: None, note
         if module is not None:
             self._begin(module)
 
@@ -190,7 +192,7 @@ class Left:
         self._begin(module)
 
     def __deepcopy__(self, memo):
-        return Left(memo.get(id(self.module())))
+        return Left(memo.get(id(self.module())), self.note)
 
 
 def _leave_others():
