@@ -4,6 +4,7 @@
 
 import copy
 import unittest
+import warnings
 from unittest import mock
 
 import torch
@@ -289,6 +290,23 @@ class Test(unittest.TestCase):
             "recipe": fp8.Float8CurrentScaling(), "target": "cpu", "cache": False})
         x = torch.randn(4, 16, 128, dtype=torch.bfloat16)
         self.assertLess(get_error(compiled(x), model(x)), 0.02)
+
+    def test_without_recipe(self):
+        """Training without a recipe is a warning, once; "none", evaluation and quantized layers are not."""
+        def count(recipe, model, trains=True):
+            torch._dynamo.reset()
+            with warnings.catch_warnings(record=True) as caught, torch.set_grad_enabled(trains):
+                warnings.simplefilter("always")
+                call = torch.compile(model, backend=make_backend(recipe))
+                for rows in (32, 48):
+                    y = call(torch.randn(rows, 64))
+                    if trains:
+                        y.sum().backward()
+            return sum("has no recipe" in str(each.message) for each in caught)
+        model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+        self.assertEqual([count(None, model), count("none", model), count(None, model, False)], [1, 0, 0])
+        model[0] = fp8.torch.quantize_for_inference(model[0], "rowwise")
+        self.assertEqual(count(None, model), 0)
 
     def test_results_that_are_changed(self):
         """In place, behind the end of a graph that has several, as WavLM masks what it has projected."""

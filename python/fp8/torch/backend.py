@@ -1,6 +1,7 @@
 """The backend of torch.compile."""
 
 import functools
+import warnings
 from collections import Counter
 
 import torch
@@ -141,6 +142,8 @@ class Backend:
         self._usual = attention_graphs.Attention() if attention is None and self.attention is None else None
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
         self.fused = []
+        # Whether a graph without a recipe is what was meant, or was said to be none in FP8.
+        self._may_have_none = False
         self._config = {**_get_mode_options(mode), **inductor} or None
         self._replays = bool(self._config and self._config.get("triton.cudagraphs"))
         self._breaks_before = Counter(counters["graph_break"])
@@ -196,9 +199,11 @@ class Backend:
 
     def _compile(self, name, graph, names):
         target = self._find_target(graph)
+        has_recipe = self.recipe is not None or bool(self.options.get("recipe_file"))
         if fused_linears.has_layers(graph.graph):
+            self._may_have_none = True
             self._fuse(name, graph, names, target)
-            if self.recipe is None and not self.options.get("recipe_file"):
+            if not has_recipe:
                 return
         # Not before it is needed: it takes torch-mlir.
         from fp8.torch import partitions
@@ -220,6 +225,11 @@ class Backend:
         self._calls.extend(made.calls)
         self._remarks.extend(made.remarks)
         self.left.extend(made.left)
+        if name.endswith(".backward") and made.remarks and not has_recipe and not self._may_have_none:
+            self._may_have_none = True
+            warnings.warn("fp8: no product of this model is in FP8, since the backend has no recipe: "
+                          "torch.compile(model, backend=\"fp8\", options={\"recipe\": \"rowwise\"}); \"none\" is none without this",
+                          stacklevel=2)
 
     def _fuse(self, name, graph, names, target):
         """Compiles quantized layers with what is between them."""
