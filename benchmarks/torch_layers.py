@@ -122,6 +122,8 @@ WAYS = {
         convert(fp8.DelayedScaling(fp8_dpa=True), model)),
     "layers dpa fast, compiled": lambda model: torch.compile(
         convert(fp8.DelayedScaling(accumulate="fast_fprop", fp8_dpa=True), model)),
+    "layers dpa fast": lambda model: convert(fp8.DelayedScaling(accumulate="fast_fprop", fp8_dpa=True), model),
+    "layers mha fast": lambda model: convert(fp8.DelayedScaling(accumulate="fast_fprop", fp8_mha=True), model),
     "backend delayed": functools.partial(use_backend, "delayed"),
     "backend delayed fast": functools.partial(use_backend, "delayed,accumulate=fast_fprop"),
     "backend dpa": functools.partial(use_backend, fp8.DelayedScaling(fp8_dpa=True)),

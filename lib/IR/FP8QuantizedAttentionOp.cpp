@@ -37,12 +37,12 @@ LogicalResult QuantizedAttentionOp::verifyRegions() {
                        "but got ")
            << output;
   // quantized_attention_c4
-  auto one = RankedTensorType::get({1, 1}, Float32Type::get(getContext()));
-  for (auto [name, value] :
-       {std::pair<StringRef, Value>{"scale", getScale()}, {"amax", getAmax()}})
-    if (value && value.getType() != one)
-      return emitOpError("expected ")
-             << name << " to be " << one << ", but got " << value.getType();
+  RankedTensorType scale = getScale().getType();
+  if (llvm::any_of(scale.getShape(), [](int64_t size) { return size != 1; }))
+    return emitOpError("expected scale to have one element, but got ") << scale;
+  if (getAmax() && getAmax().getType() != scale)
+    return emitOpError("expected amax to be ")
+           << scale << ", as scale is, but got " << getAmax().getType();
   // quantized_attention_c5
   Value lse = attention.getLse();
   bool areSame =

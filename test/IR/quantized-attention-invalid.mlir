@@ -36,12 +36,24 @@ func.func @c3(%q: !o, %s: tensor<1x1xf32>) {
 // -----
 
 !o = tensor<1x8x2x64xbf16>
-func.func @c4(%q: !o, %s: tensor<1xf32>) {
-  // expected-error @+1 {{expected scale to be 'tensor<1x1xf32>', but got 'tensor<1xf32>'}}
-  %c = fp8.quantized_attention scale(%s : tensor<1xf32>) {
+func.func @c4(%q: !o, %s: tensor<2xf32>) {
+  // expected-error @+1 {{expected scale to have one element, but got 'tensor<2xf32>'}}
+  %c = fp8.quantized_attention scale(%s : tensor<2xf32>) {
     %o = fp8.attention %q, %q, %q scale = 1.0 : !o, !o, !o -> !o
     fp8.attention_yield %o : !o
   } : tensor<1x8x2x64xf8E4M3FN>
+  return
+}
+
+// -----
+
+!o = tensor<1x8x2x64xbf16>
+func.func @c4_amax(%q: !o, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expected amax to be 'tensor<1xf32>', as scale is, but got 'tensor<1x1xf32>'}}
+  %c, %a = fp8.quantized_attention scale(%s : tensor<1xf32>) {
+    %o = fp8.attention %q, %q, %q scale = 1.0 : !o, !o, !o -> !o
+    fp8.attention_yield %o : !o
+  } : tensor<1x8x2x64xf8E4M3FN> amax tensor<1x1xf32>
   return
 }
 

@@ -30,7 +30,7 @@ def FP8_QuantizedAttentionOp : FP8_Op<"quantized_attention",
     - (C1) the body has one `fp8.attention`, of which it yields all results;
     - (C2) `codes` have the shape of its result;
     - (C3) its result is of bf16 or f16;
-    - (C4) `scale` and `amax` are `tensor<1x1xf32>`;
+    - (C4) `scale` has one element, and `amax` has its type;
     - (C5) `lse` is that of the attention, if this has one.
 
     Example:

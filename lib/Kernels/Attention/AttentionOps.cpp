@@ -145,7 +145,7 @@ struct QuantizedAttentionKernel
       return failure();
     spec->setCodes(
         cast<RankedTensorType>(op.getCodes().getType()).getElementType(),
-        op.getAmax() != nullptr);
+        op.getAmax() != nullptr, op.getScale().getType().getRank());
     return std::unique_ptr<KernelSpec>(
         std::make_unique<AttentionSpec>(std::move(*spec)));
   }

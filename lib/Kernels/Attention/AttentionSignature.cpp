@@ -43,10 +43,10 @@ static SmallVector<KernelArgumentAttr> getArguments(MLIRContext *context,
     add("mask", spec.mask, 4, KernelAccess::Read,
         std::max<int64_t>(spec.mask.getIntOrFloatBitWidth() / 8, 1));
   if (spec.rounded)
-    add("o_scale", f32, 2, KernelAccess::Read, 4);
+    add("o_scale", f32, spec.rankOfScale, KernelAccess::Read, 4);
   add("output", spec.output, 4, KernelAccess::Write, 16);
   if (spec.hasAmax)
-    add("amax", f32, 2, KernelAccess::Raise, 4);
+    add("amax", f32, spec.rankOfScale, KernelAccess::Raise, 4);
   if (spec.hasLse)
     add("lse", f32, 3, KernelAccess::Write, 4);
   return arguments;

@@ -28,6 +28,8 @@ struct AttentionSpec : AttentionShape {
   Type rounded;
   /// Whether the largest magnitude of rounded numbers is a result.
   bool hasAmax = false;
+  /// Dimensions of that and of the scale, of one element.
+  int64_t rankOfScale = 2;
   /// Whether Q, K and V have factors for each head.
   bool hasHeadFactors[3] = {};
   bool hasLse = false;
@@ -59,7 +61,8 @@ struct AttentionSpec : AttentionShape {
     return hasKeyLengths || (pageSize && hasKeyStarts);
   }
   /// Has the result stored as codes.
-  void setCodes(Type codes, bool measures) {
+  void setCodes(Type codes, bool measures, int64_t rank) {
+    rankOfScale = rank;
     rounded = output;
     output = codes;
     hasAmax = measures;

@@ -22,17 +22,17 @@ namespace mlir::fp8 {
 using namespace mlir;
 using namespace mlir::fp8;
 
-/// A factor of one element with the rank of `like`.
-static Value expandFactor(OpBuilder &b, Location loc, Value factor,
-                          int64_t rank) {
-  ReassociationIndices rest;
-  for (int64_t dim = 1; dim < rank; ++dim)
-    rest.push_back(dim);
-  SmallVector<int64_t> ones(rank, 1);
+/// `value`, f32 of one element, as a tensor of `type`, which has one, too.
+static Value reshapeOne(OpBuilder &b, Location loc, Value value,
+                        RankedTensorType type) {
+  if (value.getType() == type)
+    return value;
+  Value none = tensor::CollapseShapeOp::create(
+      b, loc, RankedTensorType::get({}, b.getF32Type()), value,
+      ArrayRef<ReassociationIndices>());
   return tensor::ExpandShapeOp::create(
-      b, loc, RankedTensorType::get(ones, b.getF32Type()), factor,
-      ArrayRef<ReassociationIndices>{{0}, rest},
-      getAsIndexOpFoldResult(b.getContext(), ones));
+      b, loc, type, none, ArrayRef<ReassociationIndices>(),
+      getAsIndexOpFoldResult(b.getContext(), type.getShape()));
 }
 
 AttentionOp fp8::expandQuantizedAttention(RewriterBase &rewriter,
@@ -49,7 +49,8 @@ AttentionOp fp8::expandQuantizedAttention(RewriterBase &rewriter,
                       codes.getElementType(), whole, rewriter.getF32Type(),
                       /*hasTensorScale=*/false);
   // Only codes are read of it: any factor will do.
-  Value scale = expandFactor(rewriter, loc, op.getScale(), rank);
+  Value scale = reshapeOne(rewriter, loc, op.getScale(),
+                           cast<RankedTensorType>(type.getScaleInvType()));
   auto quantized = QuantizeOp::create(rewriter, loc, type, output, scale, scale,
                                       /*tensorScaleInv=*/Value(),
                                       /*recipe=*/RecipeAttrInterface());
@@ -59,9 +60,7 @@ AttentionOp fp8::expandQuantizedAttention(RewriterBase &rewriter,
     Value amax = AmaxOp::create(rewriter, loc, output, whole,
                                 /*propagate_nan=*/false)
                      .getAmax();
-    results.push_back(tensor::CollapseShapeOp::create(
-        rewriter, loc, op.getAmax().getType(), amax,
-        ArrayRef<ReassociationIndices>{{0}, {1, 2, 3}}));
+    results.push_back(reshapeOne(rewriter, loc, amax, op.getAmax().getType()));
   }
   if (op.getLse())
     results.push_back(attention.getLse());
@@ -88,12 +87,17 @@ static bool isWhole(ArrayRef<int64_t> block) {
       block, [](int64_t extent) { return extent == ScaledType::kWhole; });
 }
 
+static bool isOne(RankedTensorType type) {
+  return llvm::all_of(type.getShape(),
+                      [](int64_t extent) { return extent == 1; });
+}
+
 /// Whether codes have one factor that is known before they are.
 static bool hasGivenScale(QuantizeOp op) {
   ScaledType type = op.getResult().getType();
   return !op.isUnresolved() && !op.getSeed() && isWhole(type.getBlock()) &&
          isa<Float8E4M3FNType, Float8E5M2Type>(type.getElementType()) &&
-         op.getScale().getType().getShape() == ArrayRef<int64_t>{1, 1};
+         isOne(op.getScale().getType());
 }
 
 FailureOr<ResultCasts> ResultCasts::find(AttentionOp op, std::string &reason) {
@@ -117,7 +121,7 @@ FailureOr<ResultCasts> ResultCasts::find(AttentionOp op, std::string &reason) {
     auto amax = dyn_cast<AmaxOp>(user);
     auto quantize = dyn_cast<QuantizeOp>(user);
     if (amax && isWhole(amax.getBlock()) && !amax.getPropagateNan() &&
-        amax.getAmax().getType().getShape() == ArrayRef<int64_t>{1, 1}) {
+        isOne(amax.getAmax().getType())) {
       casts.amaxes.push_back(amax);
     } else if (quantize && hasGivenScale(quantize) && !casts.quantize) {
       casts.quantize = quantize;
@@ -170,7 +174,7 @@ static void quantizeResult(AttentionOp op, const ResultCasts &casts) {
   Location loc = op.getLoc();
   QuantizeOp quantize = casts.quantize;
   ScaledType type = quantize.getResult().getType();
-  auto one = RankedTensorType::get({1, 1}, b.getF32Type());
+  auto one = quantize.getScale().getType();
   auto made = QuantizedAttentionOp::create(
       b, loc, op.getOutput().getType().clone(type.getElementType()),
       casts.amaxes.empty() ? Type() : one,
@@ -209,7 +213,8 @@ static LogicalResult tryToQuantize(AttentionOp op, const KernelTarget &target,
   if (failed(spec))
     return failure();
   spec->setCodes(casts->quantize.getResult().getType().getElementType(),
-                 !casts->amaxes.empty());
+                 !casts->amaxes.empty(),
+                 casts->quantize.getScale().getType().getRank());
   if (!hasKernel(*spec, target, reason))
     return failure();
   if (!makeAvailable(casts->quantize.getScale(), op)) {
