@@ -65,7 +65,7 @@ def build(folder):
     import fp8
     folder.mkdir(parents=True, exist_ok=True)
     for name, spec in list_programs():
-        fp8.compile(write(*spec), target="sm_90a").save(folder / f"{name}.so")
+        fp8.compile(write(*spec), target="sm_90a", cpu="x86-64-v3").save(folder / f"{name}.so")
         print(name, flush=True)
 
 

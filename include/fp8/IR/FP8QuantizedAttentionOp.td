@@ -37,7 +37,9 @@ def FP8_QuantizedAttentionOp : FP8_Op<"quantized_attention",
 
     ```mlir
     %codes, %amax = fp8.quantized_attention scale(%scale : tensor<1x1xf32>) {
-      %o = fp8.attention %q, %k, %v scale = 8.838835e-02 : !q, !q, !q -> tensor<2x64x4x128xbf16>
+      %o = fp8.attention %q, %k, %v scale = 8.838835e-02
+          : tensor<2x64x4x128xbf16>, tensor<2x64x4x128xbf16>, tensor<2x64x4x128xbf16>
+          -> tensor<2x64x4x128xbf16>
       fp8.attention_yield %o : tensor<2x64x4x128xbf16>
     } : tensor<2x64x4x128xf8E4M3FN> amax tensor<1x1xf32>
     ```

@@ -62,13 +62,15 @@ OPERANDS = {
     "fusion": "%x: tensor<32x768xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>",
     "store_cached": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [*, *], scale = f32>, "
     "%state: !fp8.state, %slot: index",
+    "quantized_attention": "%q: tensor<2x64x4x128xbf16>, %k: tensor<2x64x4x128xbf16>, "
+    "%v: tensor<2x64x4x128xbf16>, %scale: tensor<1x1xf32>",
     "transpose": "%q: !fp8.scaled<32x768xf8E4M3FN, block = [1, *], scale = f32>",
     "update_scales": "%scale: tensor<1xf32>, %amax: tensor<1xf32>, "
     "%history: tensor<16x1xf32>",
     "update_state": "%state: !fp8.state",
 }
 # Operations whose example is that of another one.
-WITHOUT_EXAMPLE = {"yield"}
+WITHOUT_EXAMPLE = {"yield", "attention_yield"}
 
 
 class Block:
