@@ -55,7 +55,7 @@ class Bits(unittest.TestCase):
         """What an update makes of two parameters, by the names of its arguments."""
         generator = torch.Generator().manual_seed(1)
         layer = nn.Linear(*reversed(sizes), dtype=weight)
-        layer.recipe = recipe
+        layer.recipe, layer._options = recipe, ()
         update = Update(rule, (Part(*sizes, ELEMENTS[weight], HeldCodes(layer, compute).target),) * 2)
         function, names = update_plan._compile(update, target)
         values = {name: torch.full((1, 1), number) for name, number in NUMBERS.items()}

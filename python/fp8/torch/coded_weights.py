@@ -351,6 +351,15 @@ def _infer_forward(x, tensors, bias, unit, saves):
     return infer(x, x.new_empty(tensors[0].shape), bias, unit, saves)
 
 
+def _run_reuse(x, codes, tensors, bias, unit):
+    return get_unit(unit).reuse(x, codes, _build_listed(tensors, x.dtype), bias)
+
+
+def _infer_reuse(x, codes, tensors, bias, unit):
+    from fp8.torch.linear_ops import _infer_reuse as infer
+    return infer(x, codes, x.new_empty(tensors[0].shape), bias, unit)
+
+
 def _run_backward(dy, saved, tensors, has_bias, unit, needs_x, needs_weight):
     weight = _build_listed(tensors, dy.dtype)
     return get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
@@ -364,6 +373,8 @@ def _infer_backward(dy, saved, tensors, has_bias, unit, needs_x, needs_weight):
 _forward = operations.define(
     "coded_linear_forward(Tensor x, Tensor[] weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
     _run_forward, _infer_forward)
+operations.define("coded_linear_reuse(Tensor x, Tensor[] codes, Tensor[] weight, Tensor? bias, int unit) -> Tensor[]",
+                  _run_reuse, _infer_reuse)
 _backward = operations.define(
     "coded_linear_backward(Tensor dy, Tensor[] saved, Tensor[] weight, bool has_bias, int unit, bool needs_x, "
     "bool needs_weight) -> Tensor[]", _run_backward, _infer_backward)

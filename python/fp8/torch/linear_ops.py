@@ -16,7 +16,7 @@ from fp8.torch import operations, seeds, shared_codes
 from fp8.torch.coded_results import CodedResult, turn
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
-from fp8.torch.linear_programs import Shape
+from fp8.torch.linear_programs import Shape, reuses_activations
 from fp8.torch.shard_programs import keeps_one_order
 
 _numbers = itertools.count()
@@ -55,7 +55,7 @@ class _Function:
 
 
 # The numbers that functions have among prepared calls.
-_KINDS = {"forward": 0, "train": 1, "backward": 2, "dgrad": 3, "wgrad": 4}
+_KINDS = {"forward": 0, "train": 1, "backward": 2, "dgrad": 3, "wgrad": 4, "reuse": 5}
 
 
 class Unit:
@@ -76,6 +76,8 @@ class Unit:
         self.is_transposed = is_transposed
         # Whether a backward takes the codes of the weight that a forward takes.
         self.has_one_order = programs is not None and keeps_one_order(programs.recipe, programs.options)
+        # Whether it multiplies with codes of x that another one has made.
+        self.reuses = programs is not None and reuses_activations(programs.recipe, programs.options)
         # Attention has programs of its own, which its calls say.
         self.number = _make_number(*(() if programs is None else (
             programs.recipe, programs.target, sorted(programs.options.items()), is_transposed)))
@@ -256,7 +258,7 @@ class Unit:
 
     def _prepare(self, name, function, names, values):
         """Lets calls of the same sizes go without what found the function."""
-        if not self.caches_weight or names[1] != "weight":
+        if not self.caches_weight or "weight" not in names:
             function.prepare(self._prepared, _KINDS[name], names, values, self.state)
 
     def _get_held(self, weight, dtype):
@@ -294,6 +296,35 @@ class Unit:
             values = self._get_weight(weight, rows, has_bias, not self.steps, x.dtype)
             results = function({"x": x, "bias": bias, **values}, self.state)
         self._prepare(name, function, ("x", *own, "bias"), [x, *own.values(), bias])
+        return results
+
+    def reuse(self, x, codes, weight, bias):
+        """[y] of codes and factors of x that `forward` of another Unit said, whose `find_kept` is that of this one."""
+        if not self.reuses:
+            return self.forward(x, weight, bias)
+        if self.before_call:
+            self.before_call()
+        self.dtype = x.dtype
+        own = self._list_weight(weight, x.dtype, "")
+        results = self._prepared.run(_KINDS["reuse"], [*codes, *own.values(), bias], False)
+        return self._reuse(x, codes, weight, bias, own) if results is None else results
+
+    def _reuse(self, x, codes, weight, bias, own):
+        rows, has_bias = x.shape[0], bias is not None
+        with torch.no_grad():
+            # A graph for any number of rows keeps what programs for any number say.
+            for rows in (x.shape[0], None):
+                infos = self._get("train", rows, weight, has_bias, dtype=x.dtype).infos[1:]
+                if len(infos) == len(codes) and all(
+                        size in (None, own) for info, each in zip(infos, codes) for size, own in zip(info.shape, each.shape)):
+                    break
+            names = [info.name for info in infos]
+            function = self._get("reuse", rows, weight, has_bias, dtype=x.dtype)
+            if "x" in function.arguments:  # Its product is in high precision.
+                return self.forward(x, weight, bias)
+            values = {"bias": bias, **dict(zip(names, codes)), **self._get_weight(weight, rows, has_bias, not self.steps, x.dtype)}
+            results = function(values, self.state)
+        self._prepare("reuse", function, (*names, *own, "bias"), [*codes, *own.values(), bias])
         return results
 
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
@@ -371,6 +402,14 @@ def _infer_forward(x, weight, bias, unit, saves):
     return results
 
 
+def _run_reuse(x, codes, weight, bias, unit):
+    return get_unit(unit).reuse(x, codes, weight, bias)
+
+
+def _infer_reuse(x, codes, weight, bias, unit):
+    return [x.new_empty((x.shape[0], get_unit(unit).get_sizes(weight.shape)[1]))]
+
+
 def _run_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
     return get_unit(unit).backward(dy, saved, weight, has_bias, needs_x, needs_weight)
 
@@ -391,6 +430,9 @@ def _infer_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
 _forward = operations.define(
     "linear_forward(Tensor x, Tensor weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
     _run_forward, _infer_forward)
+# The same of codes that another layer has made of x, from which the result has its type.
+operations.define("linear_reuse(Tensor x, Tensor[] codes, Tensor weight, Tensor? bias, int unit) -> Tensor[]",
+                  _run_reuse, _infer_reuse)
 # Those of dx, dweight and dbias that are needed, in this order.
 _backward = operations.define(
     "linear_backward(Tensor dy, Tensor[] saved, Tensor weight, bool has_bias, int unit, "

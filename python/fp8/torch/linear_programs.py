@@ -19,8 +19,8 @@ class Shape(namedtuple("Shape", "rows inputs outputs dtype has_bias caches_weigh
 
     __slots__ = ()
 
-    def write(self):
-        return write(self)
+    def write(self, reuses=False):
+        return write(self, reuses)
 
     def write_forward(self):
         """The text of y = x w^T + b alone."""
@@ -48,6 +48,14 @@ def settle_only_faster(only_faster, options):
         raise ArgumentError("expected no only_faster with invariant, since few rows would be "
                             "computed otherwise than many")
     return False
+
+
+def reuses_activations(recipe, options):
+    """Whether a layer may multiply with codes of x that another one has made: all would make the same, record nothing, and
+    keep them in the order in which they multiply."""
+    options = dict(options)
+    return recipe.partition(",")[0] == "current" and options.get("transposed_codes") not in (None, "copy") and not {
+        "stats", "recipe_file", "functional_state"} & options.keys()
 
 
 _MAPS = """#full = affine_map<(m, n) -> (m, n)>
@@ -129,11 +137,12 @@ class _Writer:
         return (f'  func.func @quantize_input(%x: {kind} {{fp8.name = "x", fp8.save = "input"}}) {{\n'
                 f'    return\n  }}\n')
 
-    def forward(self, name, saves_x):
+    def forward(self, name, saves_x, reuses=False):
         m, k, n = self.shape.rows, self.shape.inputs, self.shape.outputs
         x, w, y = self.type(m, k), self.weight_type(), self.type(m, n)
         maps = "#a, #b" if self.shape.is_transposed else "#a, #b_columns"
-        save = ', fp8.save = "x"' if saves_x else ', fp8.saved = "input"' if self.shape.takes_codes else ""
+        save = (', fp8.save = "x"' if saves_x else ', fp8.saved = "x"' if reuses
+                else ', fp8.saved = "input"' if self.shape.takes_codes else "")
         arguments = f'%x: {x} {{fp8.name = "x"{save}}}, {self.weight()}'
         added = ""
         if self.shape.has_bias:
@@ -215,14 +224,15 @@ class _Writer:
                 f"    return {', '.join(names)} : {', '.join(types)}\n  }}\n")
 
 
-def write(shape):
+def write(shape, reuses=False):
     """The text of a layer's functions, with names for arguments and results:
 
     - `forward(x, weight[, bias]) -> y`;
     - `train`, the same, which also returns what a backward takes in place of x: `x.codes` and
       `x.scale_inv`, where its recipe quantizes x in bytes;
     - `backward(dy, x, weight) -> (dx, dweight[, dbias])`;
-    - `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it.
+    - `dgrad(dy, weight)` and `wgrad(dy, x)`, which are halves of it;
+    - with `reuses`, `reuse`: a forward that takes what a backward takes in place of x.
 
     With `caches_weight` all take what `quantize_weight(weight)` returns in place of it:
     `weight.codes`, `weight.scale_inv`, and with `_1` behind those other codes of it.
@@ -235,6 +245,7 @@ def write(shape):
     if shape.takes_codes:
         return (text + writer.quantize_input() + writer.forward("forward", False)
                 + writer.backward("backward", True, True) + writer.backward("wgrad", False, True))
+    text += writer.forward("reuse", False, True) if reuses else ""
     return (text + writer.forward("forward", False) + writer.forward("train", True)
             + writer.backward("backward", True, True)
             + writer.backward("dgrad", True, False) + writer.backward("wgrad", False, True))
@@ -244,7 +255,9 @@ def compile_shape(shape, recipe, target, **options):
     """The program of a Shape, as layers have it; options of fp8.compile."""
     # What a model keeps is less than in high precision already, and what one layer needs beside
     # it meanwhile counts for little.
-    return expected.compile(None, (), shape.write(), recipe=recipe, target=target, **{"keep_peak": False, **options})
+    reuses = isinstance(shape, Shape) and reuses_activations(recipe, options)
+    text = shape.write(True) if reuses else shape.write()
+    return expected.compile(None, (), text, recipe=recipe, target=target, **{"keep_peak": False, **options})
 
 
 class Programs:

@@ -1,12 +1,13 @@
 """Codes of activations that several layers read, as q, k and v of an attention do: kept for their backwards once.
 
 The first layer that reads a tensor keeps what its backward takes of it. Others of the same programs compute their result
-alone, and keep the same memory. Each has amaxes of its own, and multiplies with its own codes forward; backward the codes
+alone, and keep the same memory. Under `current`, where codes are kept in one order, they multiply with these codes, too. Else each has amaxes of its own, and multiplies with its own codes forward; backward the codes
 are those of the first, with their scale. These are the same bits where both scales are, as those of layers that have
 always read the same. In graphs of Inductor a pass finds such layers, elsewhere the tensor's memory and its version do.
 """
 
 import hashlib
+import operator
 import threading
 import weakref
 from pathlib import Path
@@ -66,7 +67,7 @@ def forward(identity, unit, x, weight, bias):
     last = getattr(_local, "read", None)
     codes = last.find(key, unit, kind) if last is not None and kind else None
     if codes is not None:
-        return [*unit.forward(x, weight, bias, False), *codes]
+        return [*unit.reuse(x, codes, weight, bias), *codes]
     results = unit.forward(x, weight, bias, True)
     _local.read = _Read(key, storage, unit, kind, results[1:]) if kind else None
     return results
@@ -119,19 +120,26 @@ def share(graph):
 
 def _take(graph, first, node):
     """Gives what reads the codes of a node those of the first."""
+    from fp8.torch.linear_ops import find_unit
     kept = {user.args[1]: user for user in first.users}
-    for user in list(node.users):
-        place = user.args[1]
-        if place == 0:
-            continue
+    for place in range(1, len(first.meta["val"])):
         if place not in kept:
             with graph.inserting_after(first):
-                kept[place] = graph.call_function(user.target, (first, place))
-                kept[place].meta = dict(user.meta)
-        user.replace_all_uses_with(kept[place])
-        graph.erase_node(user)
-    node.update_arg(_SAVES, False)
+                kept[place] = graph.call_function(operator.getitem, (first, place))
+                kept[place].meta = {**first.meta, "val": first.meta["val"][place]}
+    for user in list(node.users):
+        place = user.args[1]
+        if place != 0:
+            user.replace_all_uses_with(kept[place])
+            graph.erase_node(user)
     node.meta["val"] = node.meta["val"][:1]
+    x, weight, bias, unit, _ = node.args
+    if find_unit(unit).reuses:
+        is_coded = node.target is torch.ops.fp8.coded_linear_forward.default
+        node.target = (torch.ops.fp8.coded_linear_reuse if is_coded else torch.ops.fp8.linear_reuse).default
+        node.args = x, [kept[place] for place in sorted(kept) if place], weight, bias, unit
+    else:
+        node.update_arg(_SAVES, False)
 
 
 def use_in_graphs():

@@ -36,7 +36,7 @@ class Item:
         # Tells random numbers of parameters from each other.
         self.number = torch.full((1, 1), float(number), device=self.alias.device)
         # The optimizer's tensors as matrices, by the names of arguments, and what its state has for them.
-        self.states, self._kept = None, {}
+        self.states, self._kept, self._next = None, {}, {}
         # The parameter's version as the last step left it, whose master is in the state.
         self._version = None
         # The same of what its codes are of: an assignment to its data gives it others, and no version.
@@ -100,8 +100,6 @@ class Item:
                 self.states["low"] = self.flatten(value.view(torch.bfloat16))
             else:
                 self.states[key] = value.detach() if key.endswith(moments.INVERSE) else self.flatten(value)
-            if key.endswith(moments.INVERSE):
-                self.states[f"{key}_new"] = torch.empty_like(value)
 
     def flatten(self, tensor):
         """A view of a tensor of the parameter's sizes, as a matrix."""
@@ -131,8 +129,7 @@ class Item:
         """Pairs of what is written behind a call and what from: factors that the call still reads."""
         pairs = [] if held is None else [held.find_copy(self.master == CODES)]
         if rule.kind not in ("none", "muon") and self.has_codes:
-            pairs += [(value, self.states[f"{name}_new"]) for name, value in self.states.items()
-                      if name.endswith(moments.INVERSE)]
+            pairs += [(self.states[name], self._next.pop(name)) for name in list(self._next)]
         return [pair for pair in pairs if pair is not None]
 
     def make_part(self, rule, held):
@@ -155,8 +152,11 @@ class Item:
             own["param"] = self.states[moments.MASTER]
         elif not is_coded(self.parameter):
             own["param"] = self.flatten(self.alias)
+        # For the call alone: factors are a thirtieth of what moments take.
+        self._next = {} if rule.kind in ("none", "muon") else {
+            name: torch.empty_like(value) for name, value in self.states.items() if name.endswith(moments.INVERSE)}
         if rule.kind != "none":
-            own.update(self.states, grad=self.flatten(gradient))
+            own.update(self.states, grad=self.flatten(gradient), **{f"{name}_new": value for name, value in self._next.items()})
         return own
 
 
