@@ -4,7 +4,8 @@ First the optimizer's pass over a parameter of 14336 x 4096, beside a copy, in b
 many parameters of a narrow model. Then whole steps, forward, backward and optimizer in a CUDA graph: an MLP
 of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), three such layers that are
 compiled one by one, as steps within the backward pay for, and MLPs of other widths and numbers of tokens. "own codes" is without
-sharing codes of x, "one order" with transposed_codes="kernel", "by cost" with "cost". PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
+sharing codes of x, "one order" with transposed_codes="kernel", "by cost" with "cost", "chosen"
+leaves to PyTorch what is expected to be no faster. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
 and in the first part also f32. All ways of a case take turns in the same process.
 
 usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--steps GLOBS] [--out FILE]
@@ -60,6 +61,7 @@ WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": (
         **{f"{way}, {name}": (recipe, True, {**CODED, "layers": {"transposed_codes": order}}, are_codes)
            for name, order in (("one order", "kernel"), ("by cost", "cost"))
            for way, recipe, are_codes in (("current codes", "current", True), ("delayed", "delayed", False), ("codes", "block", True))},
+        "delayed, chosen": ("delayed", True, {"layers": {"only_faster": None}}),
         "delayed, own codes": ("delayed", True, {**CODED, "own_codes": True}),
         "delayed, in backward": ("delayed", True, {**CODED, "in_backward": True}),
         "codes, in backward": ("block", True, {**CODED, "in_backward": True}, True)}
@@ -118,8 +120,8 @@ def find_layer_path(folder, shape, recipe, options):
 def list_layers(model, rows):
     """Shapes, recipes and options of programs of a model's layers, of ways that have options for these."""
     for recipe, _, *kept in WAYS.values():
-        layers = (kept or [{}])[0].get("layers")
-        for layer in model.modules() if layers else ():
+        layers = (kept or [{}])[0].get("layers", {})
+        for layer in model.modules() if "transposed_codes" in layers else ():
             if isinstance(layer, nn.Linear):
                 yield Shape(rows, layer.in_features, layer.out_features, torch.bfloat16, layer.bias is not None, True), recipe, layers
 
@@ -343,14 +345,14 @@ def make_step(model, x, target, recipe, fuses, options={}, are_codes=False):
     options = dict(options)
     linear_ops.Unit.shares_codes, layers = not options.pop("own_codes", False), options.pop("layers", {})
     if recipe:
-        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, only_faster=False, target=TARGET, **layers,
+        fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target=TARGET, **{"only_faster": False, **layers},
                                           **({"parameters": "fp8"} if are_codes else {}))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
     if fuses:
         fp8.torch.fuse_optimizer(model, optimizer, **options)
         if recipe and optimizer.fp8_left:
             print(optimizer.fp8_left)
-    if recipe:
+    if recipe and layers.get("only_faster", False) is False:
         fp8.torch.prepare(model, rows=x.numel() // x.shape[-1])
     compiled = model
     if isinstance(model, Stack):

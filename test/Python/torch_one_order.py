@@ -77,6 +77,17 @@ class Readers(nn.Module):
         return self.q(x) * self.k(x) + self.v(x)
 
 
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(128, 384), nn.Linear(128, 128)
+
+    def forward(self, x):
+        q, k, v = (each.view(1, x.shape[0], 4, 32).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+        z = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(z.transpose(1, 2).reshape(x.shape))
+
+
 class OneOrder(unittest.TestCase):
     def check_equal(self, values, expected):
         for value, other in zip(values, expected, strict=True):
@@ -118,6 +129,23 @@ class OneOrder(unittest.TestCase):
                     calls.clear()
             self.check_equal(results[1], results[0])
             self.check_equal(results[2], results[0])
+
+    def test_codes_of_what_is_kept_anyway(self):
+        """Attention keeps its result for its gradient: a graph quantizes that again, and keeps no codes of it."""
+        calls, encode = [], linear_ops.Unit.encode
+        with mock.patch.object(linear_ops.Unit, "encode", lambda *arguments: calls.append(1) or encode(*arguments)):
+            for options in ({}, {"parameters": "fp8"}):
+                results, counts = [], []
+                for way, compiles in (("copy", True), ("cost", False), ("cost", True)):
+                    torch.manual_seed(1)
+                    model = convert("current", way, Attention().bfloat16(), **options)
+                    call = torch.compile(model, backend=self.compile_joint) if compiles else model
+                    results.append([value for _ in range(2) for value in run(model, call=call)])
+                    counts.append(len(calls))
+                    calls.clear()
+                self.assertEqual(counts, [0, 0, 2])
+                self.check_equal(results[1], results[2])
+                self.check_equal(results[0], results[2])
 
     @staticmethod
     def compile_joint(module, inputs):

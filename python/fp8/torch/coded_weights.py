@@ -74,7 +74,7 @@ class CodedContent(Content):
     def fill(self, values):
         """Makes the codes those of values, rounded to the nearest."""
         spec = self.target.codes
-        made = fp8.quantize(values.detach().float().contiguous(), spec.format, spec.forward, **_read_rule(spec.rule))
+        made = fp8.quantize(values.detach().float().contiguous(), spec.format, spec.forward, **shard_programs.read_rule(spec.rule))
         self.fill_codes(made.codes, made.scale_inv)
 
     def fill_codes(self, codes, inverse):
@@ -291,13 +291,6 @@ def _build(tensors, target, dtype):
 
 def _rebuild(tensors, target, dtype, requires_grad):
     return torch.nn.Parameter(_build(tensors, target, dtype), requires_grad)
-
-
-def _read_rule(rule):
-    """Pairs of a scale's rule, as fp8.quantize has them."""
-    names = {"pow2": "pow2", "epsilon": "amax_epsilon", "style": "style"}
-    read = {"pow2": lambda text: text == "true", "epsilon": float, "style": str}
-    return {names[key]: read[key](value) for key, value in rule}
 
 
 def _list_changed(func, args, kwargs):

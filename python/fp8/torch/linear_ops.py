@@ -17,7 +17,7 @@ from fp8.torch.coded_results import CodedResult, turn
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
 from fp8.torch.linear_programs import Shape, reuses_activations
-from fp8.torch.shard_programs import keeps_one_order
+from fp8.torch.shard_programs import find_codes, get_dtype, keeps_one_order, read_rule
 
 _numbers = itertools.count()
 # Bits of a Unit's number that count.
@@ -297,6 +297,15 @@ class Unit:
             results = function({"x": x, "bias": bias, **values}, self.state)
         self._prepare(name, function, ("x", *own, "bias"), [x, *own.values(), bias])
         return results
+
+    def find_code_type(self):
+        """The type of codes of x, where this `reuses` them."""
+        return get_dtype(find_codes(self.programs.recipe, "activation"))
+
+    def encode(self, x):
+        """x as `forward` quantizes it, where this `reuses` codes: an fp8.ScaledTensor."""
+        spec = find_codes(self.programs.recipe, "activation")
+        return fp8.quantize(x, spec.format, spec.forward, **read_rule(spec.rule))
 
     def reuse(self, x, codes, weight, bias):
         """[y] of codes and factors of x that `forward` of another Unit said, whose `find_kept` is that of this one."""

@@ -60,6 +60,13 @@ def _read(recipe):
     return {**values, **dict(entry.split("=", 1) for entry in entries)}
 
 
+def read_rule(rule):
+    """Pairs of a scale's rule, as fp8.quantize has them."""
+    names = {"pow2": "pow2", "epsilon": "amax_epsilon", "style": "style"}
+    read = {"pow2": lambda text: text == "true", "epsilon": float, "style": str}
+    return {names[key]: read[key](value) for key, value in rule}
+
+
 def get_dtype(codes):
     return _DTYPES[codes.format]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from fp8.torch import operations
 from fp8.torch.joint_passes import install
 
 _local = threading.local()
@@ -79,6 +80,7 @@ def forward(identity, unit, x, weight, bias):
 
 # The argument of the operations that says whether they return codes.
 _SAVES = 4
+_VIEWS = {"view", "_unsafe_view", "reshape", "alias", "detach", "clone", "transpose", "permute"}
 _MOVES = {"view", "_unsafe_view", "reshape", "alias", "clone", "convert_element_type", "_to_copy"}
 
 
@@ -105,7 +107,7 @@ def _find_kind(node):
 
 def share(graph):
     """Makes layers of one x in a joint graph of forward and backward keep the codes of the first."""
-    names = {torch.ops.fp8.linear_forward.default, torch.ops.fp8.coded_linear_forward.default}
+    names = _list_layers()
     first, known = {}, {}
     for node in list(graph.nodes):
         kind = _find_kind(node) if node.target in names else None
@@ -116,6 +118,11 @@ def share(graph):
             first[key] = node
             continue
         _take(graph, first[key], node)
+    encode_again(graph)
+
+
+def _list_layers():
+    return {torch.ops.fp8.linear_forward.default, torch.ops.fp8.coded_linear_forward.default}
 
 
 def _take(graph, first, node):
@@ -140,6 +147,79 @@ def _take(graph, first, node):
         node.args = x, [kept[place] for place in sorted(kept) if place], weight, bias, unit
     else:
         node.update_arg(_SAVES, False)
+
+
+# ===----------------------------------------------------------------------===
+# What a graph keeps anyway
+# ===----------------------------------------------------------------------===
+
+
+def _run_encode(x, dy, unit):
+    from fp8.torch.linear_ops import get_unit
+    made = get_unit(unit).encode(x)
+    return [made.codes, made.scale_inv.reshape(1, 1)]
+
+
+def _infer_encode(x, dy, unit):
+    from fp8.torch.linear_ops import get_unit
+    return [x.new_empty(x.shape, dtype=get_unit(unit).find_code_type()), x.new_empty((1, 1), dtype=torch.float32)]
+
+
+# Codes of x and the inverse of their scale, as layers of codes in one order make them. With dy, which has no part in it, it
+# belongs to the backward.
+_encode = operations.define("linear_encode(Tensor x, Tensor dy, int unit) -> Tensor[]", _run_encode, _infer_encode)
+
+
+def _list_backward(graph):
+    """The nodes of a joint graph that need a gradient."""
+    found = set()
+    for node in graph.nodes:
+        is_tangent = node.op == "placeholder" and "tangents" in node.name
+        if is_tangent or node.op == "call_function" and any(each in found for each in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _is_kept(x, backward):
+    """Whether the backward takes the memory of x for something else, as attention does its result."""
+    while _is_view(x):
+        x = x.args[0]
+    return x.op == "call_function" and _is_read(x, backward)
+
+
+def _is_view(node):
+    return node.op == "call_function" and getattr(node.target, "_opname", "") in _VIEWS
+
+
+def _is_read(node, backward):
+    return any(user in backward or _is_view(user) and _is_read(user, backward) for user in node.users)
+
+
+def encode_again(graph):
+    """Quantizes x once more in the backward where that has x anyway, in place of keeping its codes beside it."""
+    from fp8.torch.linear_ops import find_unit
+    names, backward = _list_layers(), _list_backward(graph)
+    for node in list(graph.nodes):
+        if node.target not in names or not node.args[_SAVES] or not find_unit(node.args[3]).reuses:
+            continue
+        x, (_, *kept) = node.args[0], node.meta["val"]
+        getters = [user for user in node.users if user.args[1] != 0]
+        readers = {user for getter in getters for user in getter.users}
+        if len(kept) != 2 or kept[0].shape != x.meta["val"].shape or not readers or not readers <= backward or (
+                not _is_kept(x, backward)):
+            continue
+        first = next(each for each in graph.nodes if each in readers)
+        with graph.inserting_before(first):
+            made = graph.call_function(torch.ops.fp8.linear_encode.default, (x, first.args[0], node.args[3]))
+            made.meta = {**first.meta, "val": kept}
+            own = [graph.call_function(operator.getitem, (made, place)) for place in range(2)]
+        for each, value in zip(own, kept):
+            each.meta = {**first.meta, "val": value}
+        for getter in getters:
+            getter.replace_all_uses_with(own[getter.args[1] - 1])
+            graph.erase_node(getter)
+        node.update_arg(_SAVES, False)
+        node.meta["val"] = node.meta["val"][:1]
 
 
 def use_in_graphs():
