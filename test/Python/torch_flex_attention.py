@@ -257,6 +257,61 @@ class Flex(unittest.TestCase):
                 change()
                 torch.testing.assert_close(flex.find_plan(q, k, bend, None).mask, 2 * first.mask)
 
+    def test_methods_are_looked_at(self):
+        class Layer(torch.nn.Module):
+            def __init__(self, slope):
+                super().__init__()
+                self.register_buffer("slopes", SLOPES * slope)
+                self.factor, self.settings = 1.0, SETTINGS
+
+            @property
+            def doubled(self):
+                return 2 * self.factor
+
+            def get_slope(self, h):
+                return self.slopes[h]
+
+            def bend(self, s, b, h, q, k):
+                return s + self.factor * self.get_slope(h) * k
+
+            def of_a_property(self, s, b, h, q, k):
+                return s + self.doubled * k
+
+            def of_an_object(self, s, b, h, q, k):
+                return s + helper(self) * k
+
+            def of_nested_code(self, s, b, h, q, k):
+                return (lambda: s + self.factor * k)()
+
+            def sees(self, b, h, q, k):
+                return q - k < 9 * self.factor
+
+        def helper(layer):
+            return layer.factor
+
+        q, k, _ = self.make()
+        one, other = Layer(1.0), Layer(3.0)
+        first = flex.find_plan(q, k, one.bend, None)
+        self.assertIs(flex.find_plan(q, k, one.bend, None), first)
+        torch.testing.assert_close(flex.find_plan(q, k, other.bend, None).mask, 3 * first.mask)
+        self.assertIs(flex.find_plan(q, k, one.bend, None), first)
+        one.slopes.mul_(2)
+        torch.testing.assert_close(flex.find_plan(q, k, one.bend, None).mask, 2 * first.mask)
+        one.factor = 2.0
+        torch.testing.assert_close(flex.find_plan(q, k, one.bend, None).mask, 4 * first.mask)
+        mask = make_block_mask(gaps)
+        mask.mask_mod = one.sees
+        before = flex.find_plan(q, k, None, mask)
+        self.assertIs(flex.find_plan(q, k, None, mask), before)
+        one.factor = 1.0
+        self.assertNotEqual(flex.find_plan(q, k, None, mask).window, before.window)
+        # Nobody knows what these use: they are read again.
+        for bend in "of_a_property", "of_an_object", "of_nested_code":
+            found = [flex.find_plan(q, k, getattr(one, bend), None) for _ in range(2)]
+            self.assertIsNot(*found)
+            one.factor *= 2
+            torch.testing.assert_close(flex.find_plan(q, k, getattr(one, bend), None).mask, 2 * found[0].mask)
+
     def test_plans_of_several_masks_and_sizes_are_kept(self):
         q, k, _ = self.make()
         reach = [9]

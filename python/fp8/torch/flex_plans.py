@@ -25,15 +25,19 @@ class _Unknown(Exception):
 
 def find(score_mod, block_mask, place, make):
     """What `make` gives for these functions at this place, sizes and a device, or gave while they were the same."""
-    holder = score_mod or block_mask
+    holder, function = score_mod or block_mask, None
+    if isinstance(holder, types.MethodType):
+        # Each look at an object makes another one.
+        holder, function = holder.__self__, holder.__func__
     try:
         state = [] if holder is None else _find_state(score_mod, block_mask)
-    except _Unknown:
+        kept = None if holder is None else _plans.setdefault(holder, {})
+    except (_Unknown, TypeError):
+        # Not all objects have a hash, or know who refers to them.
+        kept = None
+    if kept is None:
         return make()
-    if holder is None:
-        return make()
-    kept = _plans.setdefault(holder, {})
-    key = *place, id(block_mask)
+    key = *place, id(block_mask), function
     identities = [_identify(x) for x in state]
     if key in kept:
         known, _, mask, plan = kept[key]
@@ -85,6 +89,8 @@ def _collect(value, state, depth=0):
         _collect([value.func, *value.args, *value.keywords, *value.keywords.values()], state, depth + 1)
     elif inspect.isfunction(value):
         _collect_function(value, state, depth)
+    elif inspect.ismethod(value):
+        _collect_method(value, state, depth)
     elif inspect.ismodule(value):
         if value is not math and not _is_torch(value.__name__):
             raise _Unknown
@@ -113,6 +119,51 @@ def _collect_function(function, state, depth):
     for value in used:
         if value is not function:
             _collect(value, state, depth + 1)
+
+
+def _collect_method(method, state, depth):
+    """A method, and what it reads of its object."""
+    owner, function = method.__self__, method.__func__
+    if not inspect.isfunction(function) or isinstance(owner, (type, types.ModuleType)):
+        raise _Unknown
+    _collect_function(function, state, depth)
+    for name in _read_attributes(function.__code__):
+        _collect(_look_up(owner, name), state, depth + 1)
+
+
+def _look_up(owner, name):
+    """What an object has by this name. Raises _Unknown where code says what that is."""
+    if type(owner).__getattribute__ is not object.__getattribute__:
+        raise _Unknown
+    found, own = inspect.getattr_static(type(owner), name, None), getattr(owner, "__dict__", {})
+    if inspect.isdatadescriptor(found):
+        raise _Unknown
+    places = [own, *(own.get(place, {}) for place in ("_parameters", "_buffers") if isinstance(owner, torch.nn.Module))]
+    for values in places:
+        if name in values:
+            return values[name]
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if found is None or hasattr(found, "__get__") and not inspect.isfunction(found):
+        raise _Unknown
+    return types.MethodType(found, owner) if inspect.isfunction(found) else found
+
+
+@functools.lru_cache(1024)
+def _read_attributes(code):
+    """What a method reads of its object, its first argument. Raises _Unknown where it does anything else with that."""
+    if code.co_argcount == 0 or code.co_varnames[0] in code.co_cellvars:
+        raise _Unknown
+    name, found, steps = code.co_varnames[0], [], list(dis.get_instructions(code))
+    for step, following in zip(steps, [*steps[1:], None]):
+        used = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if "FAST" not in step.opname or name not in used:
+            continue
+        if not step.opname.startswith("LOAD") or used[-1] != name or following is None or (
+                following.opname not in ("LOAD_ATTR", "LOAD_METHOD")) or used.count(name) > 1:
+            raise _Unknown
+        found.append(following.argval)
+    return tuple(dict.fromkeys(found))
 
 
 @functools.lru_cache(1024)
