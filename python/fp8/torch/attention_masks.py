@@ -24,6 +24,8 @@ _COMPUTING = _FRESH | {"scaled_dot_product_attention", "linear", "matmul", "bmm"
                        "silu", "gelu", "layer_norm", "rms_norm"}
 _IN_PLACE = {f"i{name}" for name in ("add", "and", "concat", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow",
                                      "rshift", "sub", "truediv", "xor")} | {"setitem", "delitem"}
+# Operations with graphs of their own that write into nothing.
+_PURE = {torch.ops.higher_order.flex_attention}
 _ELEMENTS = 1 << 24  # That are looked at at a time: a mask of long sequences is large enough itself.
 
 
@@ -79,8 +81,10 @@ def _changes(node):
     """Whether an operation may write into what it is given."""
     if node.op not in ("call_function", "call_method"):
         return node.op == "call_module"
-    if "out" in node.kwargs or isinstance(node.target, torch._ops.HigherOrderOperator):
+    if "out" in node.kwargs:
         return True
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return node.target not in _PURE
     if isinstance(node.target, torch._ops.OpOverload):
         return node.target._schema.is_mutable
     if isinstance(node.target, torch._ops.OpOverloadPacket):

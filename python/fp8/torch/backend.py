@@ -14,7 +14,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import attention_graphs, choices, fused_linears, graphs, repeated
+from fp8.torch import attention_graphs, choices, flex_graphs, fused_linears, graphs, repeated
 from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.linear_programs import settle_only_faster
 
@@ -105,7 +105,7 @@ class Backend:
       which takes no compiler for C++ on a CPU;
     - mode: of torch.compile, such as "reduce-overhead"; options of Inductor, such as
       `{"triton.cudagraphs": True}`, may stand beside ours;
-    - attention: what computes calls of torch.nn.functional.scaled_dot_product_attention, forward and
+    - attention: what computes calls of torch.nn.functional.scaled_dot_product_attention, and of flex_attention, forward and
       backward: "torch", Inductor as without us; "fp8", our kernel where there is one; "auto", that
       where it is expected to be no slower; or an Attention, with a format. None is "torch", but with
       a recipe that has `fp8_dpa` "fp8" in E4M3; our kernel on a GPU, in graphs of layers of
@@ -141,7 +141,7 @@ class Backend:
         # That of calls which nothing was said about.
         self._usual = attention_graphs.Attention() if attention is None and self.attention is None else None
         self.parts, self.left, self._remarks, self._calls = [], [], [], []
-        self.fused = []
+        self.fused, self._flex_calls = [], []
         # Whether a graph without a recipe is what was meant, or was said to be none in FP8.
         self._may_have_none = False
         self._config = {**_get_mode_options(mode), **inductor} or None
@@ -161,6 +161,8 @@ class Backend:
         elif self.attention is not None or expects_fp8:
             reasons = attention_graphs.replace(module, self.attention, self._attention_choice,
                                                lambda recipe: self._make_unit(number, recipe))
+            if self.attention is not None:
+                reasons += self._replace_flex(number, module, inputs)
             self.left += [f"graph{number}: attention is Inductor's: {reason}" for reason in reasons]
         parameters = [graphs.get_parameter_name(node)
                       for node in graphs.get_placeholders(module.graph)]
@@ -188,6 +190,13 @@ class Backend:
                                          config_patches=self._config)
         # With this Backend, whose parts it calls.
         return _hold(call, self, inputs)
+
+    def _replace_flex(self, number, module, inputs):
+        """Takes calls of flex_attention, and returns reasons for others."""
+        calls, reasons = flex_graphs.replace(module, inputs, self.attention, self._attention_choice, self._replays,
+                                             lambda recipe: self._make_unit(number, recipe))
+        self._flex_calls += calls
+        return reasons
 
     def _make_unit(self, number, recipe):
         """What keeps the scales of one call of attention of a graph; it is among `parts`."""

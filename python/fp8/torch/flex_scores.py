@@ -16,6 +16,8 @@ INDICES = 4
 _QUERY, _KEY = 2, 3
 # Products of sums are taken apart up to so many terms.
 _MOST_TERMS = 16
+# Whose results are numbers of no operand.
+_FRESH = (aten.new_ones, aten.new_zeros, aten.new_full, aten.ones_like, aten.zeros_like, aten.full_like)
 _SAME = (aten.clone, aten.alias, aten.detach, aten._to_copy, aten.to, aten.view, aten.lift_fresh)
 
 
@@ -52,7 +54,7 @@ class Reading:
         self.uses = {}
         for node in self.module.graph.nodes:
             self.uses[node] = {node} & {self.score, *self.places}
-            for operand in node.all_input_nodes:
+            for operand in () if getattr(node.target, "overloadpacket", None) in _FRESH else node.all_input_nodes:
                 self.uses[node] |= self.uses[operand]
             if node.op == "get_attr" and getattr(self.module, node.target).requires_grad and torch.is_grad_enabled():
                 raise UnsupportedError("expected no tensor with a gradient in a function over scores, but got one")
