@@ -73,6 +73,27 @@ class Attention(unittest.TestCase):
             expected = x.astype(jnp.float32) @ y.astype(jnp.float32)
             self.compare([fp8.jax.compile(multiply, target="cpu", cache=False)(x, y)], [expected], 1e-6)
 
+    def test_dropout_of_a_program(self):
+        """Its keys are arrays of integers without a sign, or of their own type, and it draws what JAX draws."""
+        def drop(q, k, v, key, rate=0.25):
+            shares = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5)
+            kept = jax.random.bernoulli(key, 1 - rate, shares.shape)
+            return jnp.einsum("bhqk,bkhd->bqhd", jnp.where(kept, shares / (1 - rate), 0), v)
+
+        def get_loss(*arguments):
+            return jnp.sum(jnp.square(drop(*arguments)))
+
+        tensors = make(queries=8, keys=8, dim=16)
+        for key in jax.random.PRNGKey(3), jax.random.key(3):
+            for function in drop, jax.grad(get_loss, (0, 1, 2)):
+                compiled, expected = fp8.jax.compile(function, target="cpu", cache=False), function(*tensors, key)
+                for found in compiled(*tensors, key), jax.jit(compiled)(*tensors, key):
+                    self.compare(jax.tree.leaves(found), jax.tree.leaves(expected), 1e-5)
+        compiled, key = fp8.jax.compile(jax.random.split, target="cpu", cache=False), jax.random.PRNGKey(3)
+        for found in compiled(key), jax.jit(compiled)(key):
+            self.assertEqual(found.dtype, jnp.uint32)
+            self.assertTrue(jnp.array_equal(found, jax.random.split(key)))
+
     def test_transformations(self):
         tensors = make()
         expected = run(attend, tensors, is_causal=True)

@@ -20,6 +20,8 @@ Version = namedtuple("Version", "program function state results foreign_call")
 
 # The handler of XLA's foreign function interface that calls programs.
 HANDLER = "fp8_program"
+# What a program has in place of integers without a sign.
+_SIGNED = {f"uint{bits}": numpy.dtype(f"int{bits}") for bits in (16, 32, 64)}
 
 
 @functools.cache
@@ -100,8 +102,13 @@ class Compiled:
     def _compile(self, tree, kinds):
         shapes = [jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
                   for kind in kinds]
+        function = self._function
+        keys = {place: shape for place, shape in enumerate(shapes) if _is_key(shape)}
+        if keys:
+            function = _take_data_of_keys(function, keys)
+            shapes = [jax.eval_shape(jax.random.key_data, shape) if _is_key(shape) else shape for shape in shapes]
         try:
-            program = importer.convert(self._function, jax.tree_util.tree_unflatten(tree, shapes),
+            program = importer.convert(function, jax.tree_util.tree_unflatten(tree, shapes),
                                        weights=self._weights, gradients=self._marked)
         except imports.UnsupportedProgram as error:
             raise UnsupportedError(str(error)) from error
@@ -151,9 +158,37 @@ class Compiled:
         return f"<fp8 function of JAX {getattr(self._function, '__name__', '')}>"
 
 
+def _is_key(leaf):
+    return jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _take_data_of_keys(function, keys):
+    """A function that has keys of random numbers, by their places among its leaves, as the integers that they are made of."""
+    @functools.wraps(function)
+    def run(*arguments):
+        leaves, tree = jax.tree_util.tree_flatten(arguments)
+        leaves = [jax.random.wrap_key_data(leaf, impl=keys[place].dtype._impl) if place in keys else leaf
+                  for place, leaf in enumerate(leaves)]
+        return function(*jax.tree_util.tree_unflatten(tree, leaves))
+
+    return run
+
+
+def _as_signed(leaf):
+    """The bits of an array as a program has them, which knows no integers without a sign, and no keys of random numbers."""
+    if _is_key(leaf):
+        leaf = jax.random.key_data(leaf)
+    return jax.lax.bitcast_convert_type(leaf, _SIGNED[leaf.dtype.name]) if leaf.dtype.name in _SIGNED else leaf
+
+
+def _as_given(result, kind):
+    """The inverse, of a result."""
+    return jax.lax.bitcast_convert_type(result, kind.dtype) if kind.dtype.name in _SIGNED else result
+
+
 def _call(version, leaves):
     """The results, a list of arrays."""
-    function = version.function
+    function, leaves = version.function, [_as_signed(leaf) for leaf in leaves]
     if not leaves:
         raise ArgumentError("expected a function of arrays, but got no argument")
     arguments = [leaf.item() if info.shape is None else leaf
@@ -162,7 +197,8 @@ def _call(version, leaves):
     if version.state is not None:
         version.state.end_step()
     results = results if isinstance(results, tuple) else (results,) if function.results else ()
-    return [jax.numpy.asarray(result) for result in results]
+    return [_as_given(jax.numpy.asarray(result), kind)
+            for result, kind in zip(results, jax.tree_util.tree_leaves(version.results))]
 
 
 def _make_gradient(compiled, count, places):
@@ -216,11 +252,13 @@ def _call_traced(compiled, version, arguments):
                                "an array of one element")
     shapes = tuple(jax.tree_util.tree_leaves(version.results))
     # A step must not be left out, nor taken twice.
-    call_by_xla = jax.ffi.ffi_call(HANDLER, shapes, vmap_method="sequential",
+    signed = tuple(jax.ShapeDtypeStruct(kind.shape, _SIGNED.get(kind.dtype.name, kind.dtype)) for kind in shapes)
+    call_by_xla = jax.ffi.ffi_call(HANDLER, signed, vmap_method="sequential",
                                    has_side_effect=version.state is not None)
 
     def run(*leaves):
-        results = call_by_xla(*leaves, number=numpy.int64(version.foreign_call.number))
+        results = call_by_xla(*map(_as_signed, leaves), number=numpy.int64(version.foreign_call.number))
+        results = [_as_given(result, kind) for result, kind in zip(results, shapes)]
         return partitioned.vary_with(results, leaves)
 
     if version.state is not None:
