@@ -496,3 +496,32 @@ func.func @scaled_mask(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: t
   %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
   return %r : tensor<4x32x64xbf16>
 }
+
+// -----
+
+// Dropout that a program draws itself: fp8.attention would leave out others.
+
+// REMARK: remark: attention stays two products and a softmax: something is done to its shares between the softmax and the second product, as dropout by a mask does
+// KEPT-LABEL: @dropped
+// KEPT-NOT: fp8.attention
+// KEPT: linalg.softmax
+#q = affine_map<(b, m, n, k) -> (b, m, k)>
+#k = affine_map<(b, m, n, k) -> (b, n, k)>
+#s = affine_map<(b, m, n, k) -> (b, m, n)>
+func.func @dropped(%q: tensor<4x32x64xbf16>, %k: tensor<4x48x64xbf16>, %v: tensor<4x48x64xbf16>, %keep: tensor<4x32x48xi1>) -> tensor<4x32x64xbf16> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x32x48xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %s = linalg.batch_matmul indexing_maps = [#q, #k, #s] ins(%q, %k : tensor<4x32x64xbf16>, tensor<4x48x64xbf16>) outs(%init : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<4x32x48xf32>) outs(%e : tensor<4x32x48xf32>) -> tensor<4x32x48xf32>
+  %rate = arith.constant dense<0.9> : tensor<4x32x48xf32>
+  %zeros = arith.constant dense<0.0> : tensor<4x32x48xf32>
+  %grown = arith.divf %p, %rate : tensor<4x32x48xf32>
+  %kept = arith.select %keep, %grown, %zeros : tensor<4x32x48xi1>, tensor<4x32x48xf32>
+  %shares = arith.truncf %kept : tensor<4x32x48xf32> to tensor<4x32x48xbf16>
+  %oe = tensor.empty() : tensor<4x32x64xf32>
+  %oinit = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %o = linalg.batch_matmul ins(%shares, %v : tensor<4x32x48xbf16>, tensor<4x48x64xbf16>) outs(%oinit : tensor<4x32x64xf32>) -> tensor<4x32x64xf32>
+  %r = arith.truncf %o : tensor<4x32x64xf32> to tensor<4x32x64xbf16>
+  return %r : tensor<4x32x64xbf16>
+}

@@ -40,6 +40,8 @@ private:
   Element *skipQuantize(Element *element);
   /// The scores of which `shares` is the softmax; null if it is none.
   Element *matchSoftmax(Element *shares);
+  /// Whether shares are a softmax that so many operations were done to.
+  bool hasChangedShares(Element *shares, unsigned steps);
   Element *skipHiddenRows(Element *element);
   bool isReduction(Element *element, Element *of, bool isMaximum);
 

@@ -120,6 +120,17 @@ Element *AttentionMatcher::matchSoftmax(Element *shares) {
   return areOf(distance->operands[0]);
 }
 
+bool AttentionMatcher::hasChangedShares(Element *shares, unsigned steps) {
+  Element *step = trace->skipCasts(shares);
+  if (steps == 0 || !isOp<arith::MulFOp, arith::DivFOp, arith::SelectOp>(step))
+    return false;
+  return llvm::any_of(step->operands, [&](Element *operand) {
+    Element *scores = matchSoftmax(operand);
+    return (scores && hasProduct(scores)) ||
+           hasChangedShares(operand, steps - 1);
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
@@ -272,7 +283,11 @@ FailureOr<AttentionPattern> AttentionMatcher::match() {
         return fail("its products are quantized by a recipe");
     Element *scores = matchSoftmax(shares);
     if (!scores || !hasProduct(scores)) {
+      if (hasChangedShares(shares, /*steps=*/4))
+        return fail("something is done to its shares between the softmax and "
+                    "the second product, as dropout by a mask does");
       pattern.isRounded = false;
+      hiddenOf = nullptr;
       continue;
     }
     ContractionMismatch mismatch;
