@@ -1,10 +1,15 @@
-"""fp8.torch.flex_attention beside PyTorch's flex_attention, compiled: ALiBi, a cap, packed sequences, a prefix, and biases of
-positions, forward, and forward and backward where the gradient has a kernel. Milliseconds of calls, and how far results are from PyTorch's. Needs a GPU.
+"""fp8.torch.flex_attention, and PyTorch's by our backend of torch.compile, beside PyTorch's flex_attention, compiled:
+ALiBi, a cap, packed sequences, a prefix, and biases of positions, forward, and forward and backward where the gradient has a kernel.
+Milliseconds of calls, and how far results are from PyTorch's. Needs a GPU.
 
-usage: flex.py [--rounds N] [--tokens N] [--only NAMES] [--out FILE]
+usage: flex.py [--rounds N] [--tokens N] [--only NAMES] [--turns FILE] [--out FILE]
+
+torch.compile makes so many programs of one function and no more: give each case a process of its own. With --turns they compile
+beside each other, and measure one after the other, when all have compiled.
 """
 
 import argparse
+import fcntl
 import statistics
 import sys
 from pathlib import Path
@@ -44,6 +49,8 @@ def make_calls(score_mod, block_mask, tensors, grad):
     peer = torch.compile(flex_attention)
     leaves = [x.detach().requires_grad_() for x in tensors]
     ways = {"flex": lambda q, k, v: peer(q, k, v, score_mod, block_mask, enable_gqa=True),
+            "backend": torch.compile(lambda q, k, v: flex_attention(q, k, v, score_mod, block_mask, enable_gqa=True),
+                                     backend=fp8.torch.Backend(attention="fp8")),
             "ours": lambda q, k, v: fp8.torch.flex_attention(q, k, v, score_mod, block_mask, enable_gqa=True),
             "e4m3": lambda q, k, v: fp8.torch.flex_attention(q, k, v, score_mod, block_mask, enable_gqa=True, format="e4m3",
                                                              accumulate="fast")}
@@ -78,13 +85,32 @@ def get_error(found, expected):
     return max(((x.float() - y.float()).norm() / y.float().norm()).item() for x, y in zip(found, expected))
 
 
+def check_case(calls):
+    """Errors by what is called; it compiles all."""
+    errors = {}
+    for what, each in calls.items():
+        with torch.set_grad_enabled(what == "both"):
+            results = {way: call() for way, call in each.items()}
+            results = {way: y if what == "both" else [y] for way, y in results.items()}
+            errors[what] = {way: get_error(y, results["flex"]) for way, y in results.items() if way != "flex"}
+    return errors
+
+
+def take_turn(file, alone):
+    """Waits until nobody has the file for itself, or at all."""
+    if file is not None:
+        fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=7936)
     parser.add_argument("--only", nargs="+")
+    parser.add_argument("--turns", type=argparse.FileType("a"))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    take_turn(options.turns, False)
     show_machine()
     torch.manual_seed(3)
     tensors = [torch.randn(1, options.tokens, heads, DIM, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
@@ -95,20 +121,17 @@ def main():
         if options.only and name not in options.only:
             continue
         block_mask = create_block_mask(mask_mod, None, None, options.tokens, options.tokens, device="cuda", _compile=True)
-        forward, both = make_calls(score_mod, block_mask, tensors, grad)
-        row = {"case": name, "errors": {}}
-        with torch.no_grad():
-            expected = [forward["flex"]()]
-            row["errors"]["forward"] = {way: get_error([forward[way]()], expected) for way in ("ours", "e4m3")}
-            row["forward"] = measure(forward, options.rounds)
-        if trains:
-            expected = both["flex"]()
-            row["errors"]["gradients"] = {way: get_error(both[way](), expected) for way in ("ours", "e4m3")}
-            row["both"] = measure(both, options.rounds)
-        is_right &= all(each["ours"] <= MAX_ERROR for each in row["errors"].values())
+        calls = dict(zip(("forward", "both") if trains else ("forward",), make_calls(score_mod, block_mask, tensors, grad)))
+        row = {"case": name, "errors": check_case(calls)}
         rows.append(row)
         print(row, flush=True)
-        write_record(options.out, rows=rows)
+        take_turn(options.turns, True)
+        for what, each in calls.items():
+            with torch.set_grad_enabled(what == "both"):
+                row[what] = measure(each, options.rounds)
+            print(name, what, row[what], flush=True)
+            write_record(options.out, rows=rows)
+        is_right &= all(max(each["ours"], each["backend"]) <= MAX_ERROR for each in row["errors"].values())
     return 0 if is_right else 1
 
 

@@ -71,10 +71,10 @@ def show(records):
     print(f"{shared['device']}, torch {shared['torch']}, {shared['steps']} steps of "
           f"{shared['batch']} x {shared['length']} bytes, width {shared['width']}, "
           f"{shared['depth']} layers\n")
-    print(f"{'recipe':10}{'way':10}{'seeds':>6}{'loss':>9}{'/bf16':>9}{'worst':>9}"
+    print(f"{'recipe':13}{'way':10}{'seeds':>6}{'loss':>9}{'/bf16':>9}{'worst':>9}"
           f"{'validation':>12}{'/bf16':>9}{'worst':>9}{'ms a step':>11}")
     for row in compare(records):
-        print(f"{row['recipe']:10}{row['way']:10}{row['seeds']:>6}", end="")
+        print(f"{row['recipe']:13}{row['way']:10}{row['seeds']:>6}", end="")
         for name, width in (("last", 9), ("validation", 12)):
             print(f"{row[name]:>{width}.4f}", end="")
             for kind in ("mean", "worst"):

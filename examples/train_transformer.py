@@ -7,7 +7,8 @@ usage: train_transformer.py [--recipe RECIPE] [--way layers|backend] [--steps N]
                             [--length N] [--rate F] [--save FILE] [--resume FILE] [--out FILE] [--quiet]
 
 RECIPE is bf16, which is PyTorch as it is, or what fp8.compile takes: delayed, current, rowwise,
-block, mxfp8, nvfp4, with options such as delayed,margin=1.
+block, mxfp8, nvfp4, with options such as delayed,margin=1. With +dpa behind it, as in delayed+dpa,
+attention is in E4M3, too.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import fp8
 import fp8.torch
 
 EXAMPLES = Path(__file__).resolve().parent
@@ -28,6 +30,7 @@ DOCS = EXAMPLES.parent / "docs"
 BYTES = 256
 WARM_UP = 20
 VALIDATION_BATCHES = 8
+DPA_RECIPES = {"delayed": fp8.DelayedScaling, "current": fp8.Float8CurrentScaling}
 
 
 # The model.
@@ -120,13 +123,21 @@ class Text:
 
 # FP8: one line for either way. Both leave the first and the last layer as they are.
 
+def make_recipe(text):
+    name, _, attention = text.partition("+")
+    if attention not in ("", "dpa") or attention and name not in DPA_RECIPES:
+        raise SystemExit(f"expected +dpa behind {' or '.join(DPA_RECIPES)}, but got '{text}'")
+    return DPA_RECIPES[name](fp8_dpa=True) if attention else text
+
+
 def make_fp8(model, args):
     """What is called for the model, and the Backend or None."""
     if args.recipe == "bf16":
         return model, None
+    recipe = make_recipe(args.recipe)
     if args.way == "layers":
-        return fp8.torch.convert_to_fp8_training(model, args.recipe), None
-    backend = fp8.torch.Backend(args.recipe, recipe_file=EXAMPLES / "train_recipes.json")
+        return fp8.torch.convert_to_fp8_training(model, recipe), None
+    backend = fp8.torch.Backend(recipe, recipe_file=EXAMPLES / "train_recipes.json")
     return torch.compile(model, backend=backend), backend
 
 
