@@ -475,7 +475,8 @@ def _convert_attention(model, recipe, converted_):
             module._fp8_keeps_attention = True
     if is_asked_for and not callers:
         warnings.warn("fp8: the recipe has fp8_dpa, but no module was found to call attention; fp8.torch."
-                      "scaled_dot_product_attention takes scales, and register_attention a recipe", stacklevel=3)
+                      "scaled_dot_product_attention takes scales, register_attention a recipe, and Backend "
+                      "flex_attention", stacklevel=3)
 
 
 def convert_from_fp8(model):
