@@ -13,7 +13,9 @@ from pathlib import Path
 
 import torch
 
+import fp8
 import fp8.torch
+from fp8.torch import attention_ops
 from timing import show_machine, write_record
 
 HEADS, HEADS_OF_K = 4, 2
@@ -137,6 +139,30 @@ def differentiate(attend, given, grad):
     return torch.autograd.grad(attend(*leaves), leaves, grad)
 
 
+def differentiate_codes(given, grad, is_causal):
+    """By the gradient's kernel of codes: fp8.torch makes numbers of 16 bits of them, for speed."""
+    window = {"right": 0} if is_causal else {}
+    scale = given[0].shape[3] ** -0.5
+    output, lse, *saved = attention_ops.compute(
+        *given, attention_ops.Others(), attention_ops.Options(True, scale, **window, format="e4m3", accumulate="promote"), True)
+    kinds = [f"tensor<{'x'.join(map(str, x.shape))}x" for x in (grad, *given, lse)]
+    factor, rows = "tensor<1x1x1x1xf32>", kinds[4] + "f32>"
+    scaled = [kind.replace("tensor", "!fp8.scaled") + "f8E4M3FN, block = [*, *, *, *], scale = f32>" for kind in kinds[1:4]]
+    arguments = [f"%{x}_codes: {kind}f8E4M3FN>, %{x}_factor: {factor}" for x, kind in zip("qkv", kinds[1:4])]
+    made = "".join(f"  %{x} = fp8.assemble %{x}_codes, %{x}_factor : {kind}f8E4M3FN>, {factor} -> {to}\n"
+                   for x, kind, to in zip("qkv", kinds[1:4], scaled))
+    results = ", ".join(f"{kind}bf16>" for kind in kinds[1:4])
+    program = fp8.compile(f"""
+func.func @main(%grad: {kinds[0]}bf16>, {", ".join(arguments)}, %lse: {rows}, %delta: {rows}) -> ({results}) {{
+{made}  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta scale = {scale:e} {"window = [*, 0]" if is_causal else ""}
+    layout = bhsd : {kinds[0]}bf16>, {", ".join(scaled)}, {rows}, {rows} -> {results}
+  return %dq, %dk, %dv : {results}
+}}
+""", "none", target="auto" if DEVICE == "cuda" else "cpu")
+    delta = (grad.float() * output.float()).sum(-1)
+    return program(grad, *(x.reshape(1, 1, 1, 1) if x.numel() == 1 else x for x in saved), lse, delta)
+
+
 def compare_gradients(options):
     for queries, keys in ((options.keys // 64, options.keys // 64), (256, options.keys)):
         is_causal = queries == keys
@@ -148,6 +174,7 @@ def compare_gradients(options):
                     for tensors in ([x.double() for x in given], [round_to_codes(x) for x in given]))
                 found = {name: differentiate(lambda q, k, v: fp8.torch.scaled_dot_product_attention(
                     q, k, v, is_causal=is_causal, **way), given, grad) for name, way in WAYS.items()}
+                found["codes"] = differentiate_codes(given, grad, is_causal)
                 for place, name in enumerate(("dq", "dk", "dv")):
                     yield report({"part": "gradients", "of": name, "data": data, "queries": queries, "keys": keys, "dim": dim},
                                  get_error(alone[place], expected[place]),
