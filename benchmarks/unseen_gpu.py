@@ -31,7 +31,9 @@ import unseen_models
 from unseen import find_generated, generate, get_loss, list_tensors, to
 
 # Drawn at random from those that no list of ours had timed: the first ten of random.Random(20261129)'s order, and one of images.
-NAMES = ("granitemoe", "camembert", "hunyuan", "cohere", "mamba2", "nemotron", "plbart", "doge", "bitnet", "ctrl", "vit_msn")
+NAMES = ("granitemoe", "camembert", "hunyuan", "cohere", "mamba2", "nemotron", "plbart", "doge", "bitnet", "ctrl", "vit_msn",
+         # The first of random.Random(20261130) of those that were left and take these sizes.
+         "gpt_bigcode", "marian", "distilbert", "bigbird", "vaultgemma")
 WARM_UP, ROUNDS, STEPS = 3, 5, 4
 
 
@@ -56,6 +58,8 @@ def _wide(sizes):
 # What unseen_models has as numbers of small models.
 OTHERS = {
     "plbart": {"encoder_ffn_dim": _wide, "decoder_ffn_dim": _wide}, "ctrl": {"dff": _wide},
+    "marian": {"encoder_ffn_dim": _wide, "decoder_ffn_dim": _wide}, "distilbert": {"hidden_dim": _wide, "max_position_embeddings": lambda sizes: sizes.pick(64, 2048)},
+    "gpt_bigcode": {"n_positions": lambda sizes: sizes.pick(64, 2048)},
     "mamba2": {"hidden_size": lambda sizes: sizes.width, "state_size": lambda sizes: sizes.pick(8, 128),
                "num_heads": lambda sizes: sizes.pick(4, 64), "head_dim": lambda sizes: sizes.pick(32, 64),
                "chunk_size": lambda sizes: sizes.pick(16, 256)},

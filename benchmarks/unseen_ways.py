@@ -130,7 +130,8 @@ def compare_training(name, kind, recipe, extras, dtype):
     model, inputs = make(name)
     inputs = to(inputs, dtype)
     model = model.to(dtype)
-    batches = find_batches(model, list_batches(inputs), amp)
+    # Graphs take longer, and are made again for each number of tokens.
+    batches = find_batches(model, list_batches(inputs)[:2 if kind == "backend" else None], amp)
     want = train(model, model, batches, amp)
     exact, exact_inputs = make(name)
     noisy = train(exact, exact, [to(each, torch.float32) for each in batches], False)
@@ -192,10 +193,10 @@ def compare_lora(name, recipe, dtype):
     import fp8.peft
     import fp8.torch
     import peft
-    found = []
-    for quantized in (False, True):
+    found, batches = [], None
+    for quantized, kind in ((False, dtype), (False, torch.float32), (True, dtype)):
         model, inputs = make(name)
-        model, inputs = model.to(dtype), to(inputs, dtype)
+        model, inputs = model.to(kind), to(inputs, kind)
         head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
         names = {each.rpartition(".")[2] for each, module in model.named_modules() if type(module) is torch.nn.Linear and module is not head}
         config = peft.LoraConfig(target_modules=sorted(names), r=4, init_lora_weights=True)
@@ -208,12 +209,14 @@ def compare_lora(name, recipe, dtype):
             if "lora_" in each:
                 torch.manual_seed(len(each))
                 torch.nn.init.normal_(parameter, std=0.05)
-        batches = find_batches(model, list_batches(inputs), False) if not quantized else batches  # noqa: F821
-        found.append(train(model, model, batches, False))
-    want, got = found
+        batches = batches or find_batches(model, list_batches(inputs), False)
+        found.append(train(model, model, [to(each, kind) for each in batches], False))
+    want, exact, got = found
+    noise = max((get_gradient_error(a, b) for a, b in zip(want, exact)), default=0)
     loss = max((abs(a[0] - b[0]) / (abs(a[0]) + 1e-6) for a, b in zip(want, got)), default=0)
     gradient = max((get_gradient_error(b, a) for a, b in zip(want, got)), default=0)
-    return {"error": loss, "norm": gradient, "noise": 0, "batches": len(batches), "is_right": bool(loss < LOSS and gradient < 0.4),
+    return {"error": loss, "norm": gradient, "noise": noise, "batches": len(batches),
+            "is_right": bool(loss < LOSS and gradient < 0.3 + SHARE * noise),
             "each": [[a[0], b[0], get_gradient_error(b, a)] for a, b in zip(want, got)]}
 
 

@@ -314,6 +314,11 @@ class Models(unittest.TestCase):
                              ["0", "6"])
         self.assertNotIn("first", fp8.torch.summarize(convert(make_model(), filter="2")))
 
+    def test_quantized(self):
+        model = fp8.torch.quantize_for_inference(make_model(), "rowwise")
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected linear layers to convert.*; 3 are quantized for inference already"):
+            convert(model)
+
     def test_autocast_says_which_recipe(self):
         model, x = convert(make_model(), None), make_input(32, 64)
         plain = fp8.torch.convert_from_fp8(copy.deepcopy(model))

@@ -8,7 +8,7 @@ from fp8.compiler import get_default_target
 from fp8.errors import UnsupportedError
 from fp8.torch import attention_backward, attention_programs, coded_results, linear_ops, operations
 from fp8.torch.coded_results import CodedResult
-from fp8.torch.dense import is_plain, make_dense
+from fp8.torch.dense import is_plain, is_recorded, make_dense
 
 
 class Options(NamedTuple):
@@ -213,7 +213,7 @@ def attend(query, key, value, others, options):
     tensors = [make_dense(x) for x in _transpose(options, query, key, value)]
     mask = None if others.mask is None else _drop_repeated(others.mask)
     others = others._replace(mask=mask)
-    if torch.compiler.is_compiling() or not is_plain(*tensors):
+    if is_recorded() or not is_plain(*tensors):
         operation = saving if saves and options.format else forward
         results = operation(*tensors, *others, *options)
     elif saves:

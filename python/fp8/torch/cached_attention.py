@@ -8,7 +8,7 @@ import torch
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.torch import attention_programs, operations
-from fp8.torch.dense import is_plain, make_dense
+from fp8.torch.dense import is_plain, is_recorded, make_dense
 from fp8.torch.scaled_dot_product import check_cap, check_others
 
 _FORMATS = {dtype: name for name, dtype in attention_programs.CODES.items()}
@@ -152,7 +152,7 @@ def attend_to_cache(query, keys, values, lengths, *, page_table=None, starts=Non
     heads_first, has_codes = layout == "bhsd", keys.dtype in _FORMATS
     factors = [make_factor(value, name, query.device) if has_codes else None
                for name, value in (("k_scale", k_scale), ("v_scale", v_scale))]
-    run = _run if not torch.compiler.is_compiling() and is_plain(query, keys, values) else _attend
+    run = _run if not is_recorded() and is_plain(query, keys, values) else _attend
     with torch.no_grad():
         query = make_dense(query if heads_first else query.transpose(1, 2))
         sinks = None if sinks is None else sinks.float()

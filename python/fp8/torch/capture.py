@@ -8,7 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from fp8.torch import attention, attention_calls, grouped_ops, linear_ops, products, shared_codes
-from fp8.torch.dense import check_tensor, is_plain, make_dense
+from fp8.torch.dense import check_tensor, is_plain, is_recorded, make_dense
 from fp8.torch.linear_programs import ELEMENTS
 
 # Functions by their names. Those of the last group multiply with parameters, and have no form in
@@ -279,7 +279,7 @@ class Mode(TorchFunctionMode):
         weight, bias = make_dense(weight), None if bias is None else make_dense(bias)
         saves = torch.is_grad_enabled() and (weight.requires_grad
                                              or bias is not None and bias.requires_grad)
-        if torch.compiler.is_compiling() or not is_plain(x2, weight):
+        if is_recorded() or not is_plain(x2, weight):
             y = torch.ops.fp8.linear(x2, weight, bias, unit, saves)[0]
         else:
             identity = shared_codes.identify(given, x.dtype) if saves else None
@@ -300,7 +300,7 @@ class Mode(TorchFunctionMode):
         if unit < 0:
             return None
         x, weight, ends = make_dense(x), make_dense(weight), ends.contiguous()
-        if torch.compiler.is_compiling() or not is_plain(x, weight):
+        if is_recorded() or not is_plain(x, weight):
             return torch.ops.fp8.grouped_linear(x, weight, ends, unit)
         return grouped_ops.GroupedLinear.apply(x, weight, ends, linear_ops.get_unit(unit))
 

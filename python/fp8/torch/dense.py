@@ -40,6 +40,13 @@ def check_tensor(tensor, what):
                             f"torch.func, such as vmap or grad, which a layer in FP8 is not for")
 
 
+def is_recorded():
+    """Whether calls become part of a graph, or are looked at by a mode that sees operations: torch.compile, torch.export,
+    torch.jit.trace, make_fx, FlopCounterMode. What computes without operations would be missing there."""
+    return (torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+            or torch._C._len_torch_dispatch_stack() > 0)
+
+
 def is_plain(*tensors):
     """Whether tensors have memory that can be computed on: fake ones and those of meta have a
     shape and no more, which custom operations know what to do with."""

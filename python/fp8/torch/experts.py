@@ -9,7 +9,7 @@ from torch import nn
 
 from fp8.errors import ArgumentError
 from fp8.torch import expert_programs, packed, schemes
-from fp8.torch.dense import check_tensor
+from fp8.torch.dense import check_tensor, is_recorded
 from fp8.torch.expert_programs import Gate, Shape
 from fp8.torch.quantized_linear import QuantizedWeight
 
@@ -184,7 +184,7 @@ class QuantizedExperts(nn.Module):
 
     def _compute(self, which, x, ends, owners, share=None):
         """The product with the first, the second, or, 2, both of the projections."""
-        run = expert_programs.operation if torch.compiler.is_compiling() else expert_programs.compute
+        run = expert_programs.operation if is_recorded() else expert_programs.compute
         projections = [self.first] * (which != 1) + [self.second] * (which != 0)
         tensors = [tensor for projection in projections for tensor in projection.get_tensors()]
         biases = [projection.bias for projection in projections if projection.bias is not None]

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import math
 import os
 import tempfile
 import weakref
@@ -433,19 +434,27 @@ def _infer_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight):
     return results
 
 
+def _count_forward(x, weight, *_, **others):
+    return 2 * x[0] * math.prod(weight)
+
+
+def _count_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight, **others):
+    return 2 * dy[0] * math.prod(weight) * (needs_x + needs_weight)
+
+
 # x w^T + b of a matrix x, or x w + b where the Unit is_transposed, all contiguous and of one
 # dtype; `unit` is a Unit's number. With `saves` also what its backward takes for x, if that is
 # not x.
 _forward = operations.define(
     "linear_forward(Tensor x, Tensor weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
-    _run_forward, _infer_forward)
+    _run_forward, _infer_forward, flops=_count_forward)
 # The same of codes that another layer has made of x, from which the result has its type.
 operations.define("linear_reuse(Tensor x, Tensor[] codes, Tensor weight, Tensor? bias, int unit) -> Tensor[]",
-                  _run_reuse, _infer_reuse)
+                  _run_reuse, _infer_reuse, flops=lambda x, codes, *others, **named: _count_forward(x, *others))
 # Those of dx, dweight and dbias that are needed, in this order.
 _backward = operations.define(
     "linear_backward(Tensor dy, Tensor[] saved, Tensor weight, bool has_bias, int unit, "
-    "bool needs_x, bool needs_weight) -> Tensor[]", _run_backward, _infer_backward)
+    "bool needs_x, bool needs_weight) -> Tensor[]", _run_backward, _infer_backward, flops=_count_backward)
 
 
 def _save(ctx, inputs, output):

@@ -20,7 +20,7 @@ from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_calls import describe
 from fp8.torch.coded_results import CodedResult
 from fp8.torch.autocasting import autocast, check_recipe
-from fp8.torch.dense import check_model, check_tensor, is_plain, make_dense
+from fp8.torch.dense import check_model, check_tensor, is_plain, is_recorded, make_dense
 from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
 from fp8.torch.coded_weights import load as load_codes
 from fp8.torch.coded_weights import save as save_codes
@@ -29,6 +29,10 @@ from fp8.torch.linear_programs import ELEMENTS, get_programs, settle_only_faster
 
 _numbers = itertools.count()
 _layers = weakref.WeakValueDictionary()
+
+
+class _Units(dict):
+    """By recipe. It is no plain dictionary, since torch.export gives these back what they held before."""
 
 
 class Linear(nn.Linear):
@@ -74,7 +78,7 @@ class Linear(nn.Linear):
         self._cache_weights, self._holds, self.notes = cache_weights, False, ()
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
-        self._units, self._steps = {}, True
+        self._units, self._steps = _Units(), True
         self._only_faster, self._slower = settle_only_faster(only_faster, options), set()
         self._model, self._place = model, place
         self._sums = None if model is None else model.get_sums(place)
@@ -135,7 +139,7 @@ class Linear(nn.Linear):
             unit = self._get_unit(recipe)
             rows = rows if unit.find_coded(rows, weight, bias is not None) else rows + 0
             y = linear_ops.Linear.apply(rows, weight, bias, unit, saves, None)
-        elif torch.compiler.is_compiling() or not has_codes and not is_plain(rows, weight):
+        elif torch.compiler.is_compiling() or not has_codes and (is_recorded() or not is_plain(rows, weight)):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]
         else:
@@ -159,7 +163,7 @@ class Linear(nn.Linear):
         added = {operand: {*self._amax_groups.get(operand, ()), group} for operand in operands}
         self._amax_groups = {**self._amax_groups, **added}
         saved = {recipe: unit.get_saved() for recipe, unit in self._units.items()}
-        self._units = {}
+        self._units = _Units()
         for recipe, bytes_ in saved.items():
             self._get_unit(recipe, bytes_)
 
@@ -273,7 +277,7 @@ class Linear(nn.Linear):
 
     def __setstate__(self, state):
         saved = state["_units"]
-        super().__setstate__({**state, "_units": {}})
+        super().__setstate__({**state, "_units": _Units()})
         self._count()
         for recipe, bytes_ in saved.items():
             self._get_unit(recipe, bytes_)
@@ -371,6 +375,11 @@ def _matches(filter, name, module):
     return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
 
+def _is_quantized(module):
+    """Whether it is a QuantizedWeight, which needs no import where there is none."""
+    return "_scheme" in vars(module)
+
+
 def _find_converted(model, filter, has_attention=False):
     """Layers that convert_to_fp8_training takes, in order, and modules that have parameters of
     their own beside them, by name, and those that call attention, if it is converted."""
@@ -379,8 +388,8 @@ def _find_converted(model, filter, has_attention=False):
         if type(module) in (nn.Linear, Linear):
             if _matches(filter, name, module):
                 layers[name] = module
-        elif converted.is_layer(module) or converted.is_watched(module) or (
-                has_attention and calls_attention(module)):
+        elif not _is_quantized(module) and (converted.is_layer(module) or converted.is_watched(module) or (
+                has_attention and calls_attention(module))):
             try:
                 matches = _matches(filter, name, module)
             except AttributeError:  # A function that asks for what an nn.Linear has.
@@ -429,8 +438,10 @@ def convert_to_fp8_training(model, recipe, *, filter=None, first_last_bf16=1, ta
     chosen = {name: module for name, module in layers.items() if name not in left}
     ends = {layers[name] for name in left}
     if not chosen and not others:
+        count = sum(map(_is_quantized, model.modules()))
+        quantized = f"; {count} are quantized for inference already" if count else ""
         raise ArgumentError(f"expected linear layers to convert, but got {len(layers)} that "
-                            f"match, of which {first_last_bf16} at either end stay what they are")
+                            f"match, of which {first_last_bf16} at either end stay what they are{quantized}")
     invariance.undo(model)
     for module in model.modules():
         if not isinstance(module, Linear) and not converted.is_converted(module):

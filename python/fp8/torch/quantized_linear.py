@@ -1,5 +1,6 @@
 """Linear layers for inference, with codes and scales for a weight."""
 
+import math
 import warnings
 
 import torch
@@ -8,7 +9,7 @@ from torch import nn
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import code_order, expected, input_gradient, operations, packed, schemes, weight_codes
-from fp8.torch.dense import check_tensor, is_plain, make_dense
+from fp8.torch.dense import check_tensor, is_plain, is_recorded, make_dense
 
 
 class QuantizedWeight(nn.Module):
@@ -74,11 +75,6 @@ class QuantizedWeight(nn.Module):
         return super()._apply(apply, recurse)
 
 
-def _is_recorded():
-    """Whether what is called becomes part of a graph, of torch.compile, torch.export or torch.jit.trace."""
-    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
-
-
 class QuantizedLinear(QuantizedWeight):
     """nn.Linear with a quantized weight, computed by a compiled program. Activations of f32,
     bf16 or f16 and any number of rows are quantized, multiplied with the codes, and the bias
@@ -107,7 +103,7 @@ class QuantizedLinear(QuantizedWeight):
         return weight_codes.show(self) if name == "weight" else super().__getattr__(name)
 
     def forward(self, input):
-        if self._ready is not None and not _is_recorded():
+        if self._ready is not None and not is_recorded():
             y = self._ready.call(input, self._parameters)
             if y is not None:
                 return y
@@ -118,10 +114,10 @@ class QuantizedLinear(QuantizedWeight):
         if input.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
         if torch.is_grad_enabled() and input.requires_grad:
-            if _is_recorded() or not is_plain(input):
+            if is_recorded() or not is_plain(input):
                 return _frozen(input, self.get_tensors(), self.bias, self._scheme)
             return _Frozen.apply(input, self)
-        if _is_recorded() or not is_plain(input):
+        if is_recorded() or not is_plain(input):
             return _linear(input, self.get_tensors(), self.bias, self._scheme)
         return self._run(input)
 
@@ -302,7 +298,7 @@ def _infer(x, tensors, bias, scheme):
 # For graphs.
 _linear = operations.define(
     "quantized_linear(Tensor x, Tensor[] tensors, Tensor? bias, str scheme) -> Tensor", compute,
-    _infer)
+    _infer, flops=lambda x, tensors, *_, **others: 2 * math.prod(x) * tensors[0][0])
 
 
 def _infer_gradient(dy, tensors, scheme):
@@ -313,7 +309,7 @@ def _infer_gradient(dy, tensors, scheme):
 
 _gradient = operations.define(
     "quantized_linear_gradient(Tensor dy, Tensor[] tensors, str scheme) -> Tensor", differentiate,
-    _infer_gradient)
+    _infer_gradient, flops=lambda dy, tensors, scheme, out_shape=None, **others: 2 * math.prod(dy) * out_shape[-1])
 
 
 def check_first():
