@@ -246,6 +246,14 @@ class LoRA(unittest.TestCase):
         layer.set_adapter(["default", "other"])
         compare(self, run_layer(layer, torch.bfloat16), found, 0.02)
 
+    def test_results_are_changed(self):
+        """In place, as RoCBert's embeddings do."""
+        layer = make_layer(torch.float32)
+        y = layer(make_input(torch.float32))
+        y += 1
+        y.sum().backward()
+        self.assertIsNotNone(layer.lora_B["default"].weight.grad)
+
     def test_first_layers_and_autocast(self):
         """Activations without a gradient, as embeddings have, and f32 that autocast makes bf16."""
         layer, theirs = make_layer(torch.float32), make_layer(torch.float32, True)

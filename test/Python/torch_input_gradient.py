@@ -50,6 +50,21 @@ class Gradients(unittest.TestCase):
                     tolerance = 0.04 if not is_exact else 1e-6 if dtype == torch.float32 else 6e-3
                     self.check(layer, dtype, tolerance, is_exact)
 
+    def test_results_are_changed(self):
+        """In place, as RoCBert's embeddings add to what a layer gives, of layers and of norms that any batch has the bits of."""
+        def make(**options):
+            model = nn.Sequential(nn.LayerNorm(128), nn.Linear(128, 128))
+            return fp8.torch.convert_to_fp8_training(model, "rowwise", first_last_bf16=0, target="cpu", **options)
+        for call in (make_layer(n=128), make()[1], make(invariant=True), make(invariant=True)[0]):
+            for shape in ((128,), (5, 128), (3, 5, 128)):
+                x = torch.randn(shape, requires_grad=True)
+                y = call(x)
+                expected, = torch.autograd.grad(3 * y.sum(), x)
+                y = call(x)
+                y += 1
+                y.mul_(3)
+                self.assertLess((torch.autograd.grad(y.sum(), x)[0] - expected).norm(), 1e-4 * expected.norm() + 1e-5)
+
     def test_activations_in_high_precision(self):
         """Gradients stay what they are, as activations do."""
         for recipe, weights in SCHEMES:

@@ -8,7 +8,7 @@ f32 beside activations in bf16: passes over memory that take longer than the bas
 import torch
 
 from fp8.torch import quantized_linear
-from fp8.torch.dense import is_plain, make_dense
+from fp8.torch.dense import is_plain, make_dense, own
 
 
 def compute(base, x, dropped, a, b, scaling):
@@ -47,7 +47,7 @@ class _Adapted(torch.autograd.Function):
         ctx.save_for_backward(source, low, a16, b16)
         ctx.tensors, ctx.scheme, ctx.scaling = base.get_tensors(), base._scheme, scaling
         ctx.types = a.dtype, b.dtype
-        return y
+        return own(y)
 
     @staticmethod
     def backward(ctx, dy):

@@ -14,6 +14,11 @@ def make_dense(tensor):
     return tensor.resolve_neg().contiguous()
 
 
+def own(tensor):
+    """The same for what an autograd.Function returns, whose views nobody could change in place."""
+    return tensor.data if tensor._is_view() else tensor
+
+
 def wait(tensor):
     """A tensor that other ranks send a part of, once it is there: a gradient of tensor parallelism may be on its way. It has
     no gradient."""

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from fp8.compiler import get_default_target
 from fp8.torch import converted, expected, linear_programs, norm_programs
 from fp8.torch.attention_programs import ELEMENTS
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import make_dense, own
 
 ATTENTION = "fp8_invariant"
 _PROBES = (5,), (2, 3)
@@ -217,7 +217,7 @@ class _Norm(torch.autograd.Function):
         function = norm_programs.get_function(kind, x.dtype, weight.dtype, x.shape[-1], epsilon, bias is not None,
                                               _get_target(x))
         rows = make_dense(x).reshape(-1, x.shape[-1])
-        return function(rows, make_dense(weight), *(() if bias is None else (make_dense(bias),))).reshape(x.shape)
+        return own(function(rows, make_dense(weight), *(() if bias is None else (make_dense(bias),))).reshape(x.shape))
 
     @staticmethod
     @once_differentiable
@@ -270,8 +270,8 @@ class _Linear(torch.autograd.Function):
         rows = make_dense(x).reshape(-1, inputs)
         if rows.shape[0] == 0:
             return x.new_empty((*x.shape[:-1], outputs))
-        return function(rows, make_dense(weight), *(() if bias is None else (make_dense(bias),))).reshape(
-            *x.shape[:-1], outputs)
+        return own(function(rows, make_dense(weight), *(() if bias is None else (make_dense(bias),))).reshape(
+            *x.shape[:-1], outputs))
 
     @staticmethod
     def backward(ctx, grad):

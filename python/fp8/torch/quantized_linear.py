@@ -9,7 +9,7 @@ from torch import nn
 import fp8
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import code_order, expected, input_gradient, operations, packed, schemes, weight_codes
-from fp8.torch.dense import check_tensor, is_plain, is_recorded, make_dense
+from fp8.torch.dense import check_tensor, is_plain, is_recorded, make_dense, own
 
 
 class QuantizedWeight(nn.Module):
@@ -326,7 +326,7 @@ class _Frozen(torch.autograd.Function):
     def forward(ctx, x, layer):
         ctx.tensors, ctx.scheme = layer.get_tensors(), layer._scheme
         y = None if layer._ready is None else layer._ready.call(x, layer._parameters)
-        return layer._run(x) if y is None else y
+        return own(layer._run(x) if y is None else y)
 
     @staticmethod
     def backward(ctx, dy):
