@@ -306,7 +306,7 @@ class Unit:
     def encode(self, x):
         """x as `forward` quantizes it, where this `reuses` codes: an fp8.ScaledTensor."""
         spec = find_codes(self.programs.recipe, "activation")
-        return fp8.quantize(x, spec.format, spec.forward, **read_rule(spec.rule))
+        return fp8.quantize(make_dense(x), spec.format, spec.forward, **read_rule(spec.rule))
 
     def reuse(self, x, codes, weight, bias):
         """[y] of codes and factors of x that `forward` of another Unit said, whose `find_kept` is that of this one."""
