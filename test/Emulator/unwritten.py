@@ -109,6 +109,10 @@ class Unwritten(unittest.TestCase):
         body = ("mov.u32 %r0, smem; cp.async.ca.shared.global [%r0], [%a0], 16; cp.async.wait_all;")
         self.accepts("set_words(fresh, 0, 4)", f"launch({body!r}, fresh, threads=1)")
         self.finds("reads byte 12 of", "set_words(fresh, 0, 3)", f"launch({body!r}, fresh, threads=1)")
+        # A predicate leaves the source alone: four words of zeros.
+        ignored = "setp.eq.u32 %p0, %t, 0;" + body.replace("ca.shared.global [%r0], [%a0], 16", "cg.shared.global [%r0], [%a0], 16, %p0")
+        self.accepts("set_words(fresh, 0, 3)", f"launch({ignored!r}, fresh, threads=1)")
+        self.finds("reads byte 12 of", "set_words(fresh, 0, 3)", f"launch({ignored.replace('16, %p0', '16, !%p0')!r}, fresh, threads=1)")
         body = """mov.u32 %r0, smem; mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
             mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 256; add.s32 %r1, %r0, 128;
             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%a0], 256, [%r0];

@@ -10,11 +10,20 @@
 
 using namespace fp8emu;
 
+/// What cp.async says of its source: all is copied, so many bytes are, or
+/// nothing where a predicate is set, or is not.
+enum SourceCount : uint8_t { kAll, kHasCount, kIgnoresIf, kIgnoresIfNot };
+
 static void issueFew(Warp &warp, const Op &op, unsigned lane) {
   Cluster &cluster = warp.cta.cluster;
   Mask one = Mask{1} << lane;
   uint32_t bytes = op.width;
-  uint32_t sourceBytes = op.count ? warp.row<uint32_t>(op.s[2])[lane] : bytes;
+  uint32_t sourceBytes = bytes;
+  if (op.count == kHasCount)
+    sourceBytes = warp.row<uint32_t>(op.s[2])[lane];
+  else if (op.count &&
+           ((warp.predicate(op.s[2]) >> lane) & 1) == (op.count == kIgnoresIf))
+    sourceBytes = 0;
   if (sourceBytes > bytes)
     warp.fault(op, one, kLaunchFailed,
                "expected at most " + std::to_string(bytes) +
@@ -208,8 +217,12 @@ void fp8emu::decodePlainCopy(Decoder &decoder, Modifiers &modifiers, Op &op) {
   op.rows = static_cast<uint32_t>(from.offset);
   op.width = static_cast<uint8_t>(bytes);
   op.flags = to.wide ? kWideAddress : 0;
-  if (decoder.numOperands() == 4) {
-    op.count = 1;
+  if (decoder.numOperands() == 4 && decoder.isPredicate(decoder.operand(3))) {
+    bool negated = false;
+    op.s[2] = decoder.predicate(decoder.operand(3), negated);
+    op.count = negated ? kIgnoresIfNot : kIgnoresIf;
+  } else if (decoder.numOperands() == 4) {
+    op.count = kHasCount;
     op.s[2] = decoder.sourceBits(decoder.operand(3), 32);
   }
   op.handler = copyFew;

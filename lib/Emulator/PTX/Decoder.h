@@ -86,6 +86,10 @@ public:
   /// A register that may be wider than what it is used for.
   uint32_t wideSource(const Operand &operand, unsigned minBits, unsigned &bits);
   uint32_t predicate(const Operand &operand, bool &negated);
+  /// Whether it is a register of one bit.
+  bool isPredicate(const Operand &operand) const {
+    return operand.kind == Operand::Reg && registerBits(operand) == 1;
+  }
   uint32_t destination(const Operand &operand, unsigned bits);
   uint32_t wideDestination(const Operand &operand, unsigned minBits,
                            unsigned &bits);
