@@ -29,7 +29,7 @@ Accumulator::Accumulator(const MatmulContext &kernel, const Tile &tile)
       promotion(kernel, tile), rows(b, kernel.layout.rows, /*ofRows=*/true,
                                     kernel.lane, kernel.getWarpRow()),
       cols(b, kernel.layout.colsPart, /*ofRows=*/false, kernel.lane,
-           /*first=*/Value()),
+           kernel.getWarpCol()),
       mma(b, kernel.getRowSpec().elementType, kernel.getColSpec().elementType,
           getFactorType(b, kernel.spec), kernel.expandsCodes) {
   loaders.emplace_back(kernel, tile, /*ofRows=*/true, /*number=*/0);
@@ -76,12 +76,12 @@ Words Accumulator::loadRows(Value stage, int64_t subtile, int64_t step) const {
   Value base =
       b.offset(kernel.shared,
                b.add(b.mul(stage, layout.rows.getBytes()), layout.offsetRows));
-  return rows.load(base, subtile * kernel.getSubtileStride(), step);
+  return rows.load(base, subtile * kernel.layout.subtileStride, step);
 }
 
 Words Accumulator::loadCols(Value stage, int64_t col, int64_t step) const {
   const MatmulLayout &layout = kernel.layout;
-  int64_t perTensor = kernel.spec.getResultCols(config.getCols());
+  int64_t perTensor = kernel.spec.getResultCols(layout.warpCols);
   int64_t part = col / perTensor * layout.colsPart.getBytes();
   Value base =
       b.offset(kernel.shared, b.add(b.mul(stage, layout.cols.getBytes()),
@@ -93,40 +93,65 @@ Value Accumulator::loadRowFactors(Value stage, int64_t subtile,
                                   int64_t step) const {
   return kernel.layout.factorWords
              ? FactorWords(kernel, /*ofRows=*/true)
-                   .load(stage, subtile * kernel.getSubtileStride(), step)
+                   .load(stage, subtile * kernel.layout.subtileStride, step)
              : Value();
 }
 
 Value Accumulator::loadColFactors(Value stage, int64_t col,
                                   int64_t step) const {
   return kernel.layout.factorWords
-             ? FactorWords(kernel, /*ofRows=*/false).load(stage, col, step)
+             ? FactorWords(kernel, /*ofRows=*/false)
+                   .load(stage, kernel.getColOffset(col), step)
              : Value();
 }
 
-void Accumulator::multiplyFast(Value stage, MutableArrayRef<Value> sums) {
+Accumulator::Operands Accumulator::load(Value stage, int64_t step) const {
+  Operands operands;
+  for (int64_t subtile = 0; subtile < kernel.layout.subtiles; ++subtile) {
+    operands.rows.push_back(loadRows(stage, subtile, step));
+    operands.rowFactors.push_back(loadRowFactors(stage, subtile, step));
+  }
+  for (int64_t col = 0; col < kernel.layout.warpCols; col += 16) {
+    operands.cols.push_back(loadCols(stage, col, step));
+    operands.colFactors.push_back(loadColFactors(stage, col, step));
+  }
+  return operands;
+}
+
+void Accumulator::multiply(const Operands &operands, int64_t step,
+                           MutableArrayRef<Value> sums) {
+  for (size_t col = 0; col < operands.cols.size(); ++col)
+    for (size_t subtile = 0; subtile < operands.rows.size(); ++subtile)
+      mma.multiply(
+          operands.rows[subtile], operands.cols[col],
+          {operands.rowFactors[subtile], operands.colFactors[col],
+           getFactorByte(step)},
+          sums.slice(subtile * kernel.layout.getRegisters() + col * kSums,
+                     kSums));
+}
+
+void Accumulator::multiplyFast(Value k, Value stage, Value next,
+                               Operands &operands,
+                               MutableArrayRef<Value> sums) {
   for (int64_t step = 0; step < getSteps(); ++step) {
-    SmallVector<Words> ofRows;
-    SmallVector<Value> factors;
-    for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile) {
-      ofRows.push_back(loadRows(stage, subtile, step));
-      factors.push_back(loadRowFactors(stage, subtile, step));
+    Operands following;
+    if (step + 1 < getSteps()) {
+      following = load(stage, step + 1);
+    } else if (prefetches()) {
+      Value nextK = b.add(k, 1);
+      waitFor(nextK, next);
+      // Behind the last block nothing was copied.
+      following =
+          load(b.select(b.less(nextK, tile.kEnd), next, stage), /*step=*/0);
     }
-    for (int64_t col = 0; col < config.getCols(); col += 16) {
-      Words ofCols = loadCols(stage, col, step);
-      Value ofColFactors = loadColFactors(stage, col, step);
-      for (auto [subtile, words] : llvm::enumerate(ofRows))
-        mma.multiply(
-            words, ofCols,
-            {factors[subtile], ofColFactors, getFactorByte(step)},
-            sums.slice(subtile * config.getRegisters() + col / 2, kSums));
-    }
+    multiply(operands, step, sums);
+    operands = std::move(following);
   }
 }
 
 /// All of a K block for few columns at a time: its sums need few registers.
 void Accumulator::multiplyPromoted(Value stage, MutableArrayRef<Value> sums) {
-  int64_t subtiles = config.getSubtiles();
+  int64_t subtiles = kernel.layout.subtiles;
   SmallVector<SmallVector<Words>> ofRows(subtiles);
   SmallVector<Promotion::RowFactors> rowFactors;
   for (int64_t subtile = 0; subtile < subtiles; ++subtile) {
@@ -134,7 +159,7 @@ void Accumulator::multiplyPromoted(Value stage, MutableArrayRef<Value> sums) {
       ofRows[subtile].push_back(loadRows(stage, subtile, step));
     rowFactors.push_back(promotion.loadRows(stage, subtile));
   }
-  for (int64_t col = 0; col < config.getCols(); col += 16) {
+  for (int64_t col = 0; col < kernel.layout.warpCols; col += 16) {
     SmallVector<Value> product(subtiles * kSums, b.f32(0.0f));
     for (int64_t step = 0; step < getSteps(); ++step) {
       Words ofCols = loadCols(stage, col, step);
@@ -147,46 +172,118 @@ void Accumulator::multiplyPromoted(Value stage, MutableArrayRef<Value> sums) {
       promotion.add(
           ArrayRef(product).slice(subtile * kSums, kSums), rowFactors[subtile],
           colFactors,
-          sums.slice(subtile * config.getRegisters() + col / 2, kSums));
+          sums.slice(subtile * kernel.layout.getRegisters() + col / 2, kSums));
   }
+}
+
+void Accumulator::waitFor(Value k, Value stage) const {
+  NVVM::CpAsyncWaitGroupOp::create(b, config.getStages() - 2);
+  kernel.synchronize();
+  clearOthers(k, stage);
+}
+
+Value Accumulator::getPrevious(Value stage) const {
+  return b.select(b.equal(stage, 0), b.i32(config.getStages() - 1),
+                  b.sub(stage, b.i32(1)));
+}
+
+Value Accumulator::getNext(Value stage) const {
+  Value next = b.add(stage, 1);
+  return b.select(b.equal(next, config.getStages()), b.i32(0), next);
+}
+
+/// In registers a loop carries a block's first operands behind the sums.
+SmallVector<Value> Accumulator::loopFast() {
+  int64_t numSums = kernel.layout.subtiles * kernel.layout.getRegisters();
+  SmallVector<Value> initial(numSums, b.f32(0.0f));
+  auto forEach = [](Operands &operands,
+                    llvm::function_ref<void(Value &)> body) {
+    for (SmallVector<Words> *fragments : {&operands.rows, &operands.cols})
+      for (Words &words : *fragments)
+        llvm::for_each(words, body);
+    for (SmallVector<Value> *factors :
+         {&operands.rowFactors, &operands.colFactors})
+      for (Value &word : *factors)
+        if (word)
+          body(word);
+  };
+  auto addAll = [&](Operands &operands, SmallVector<Value> &values) {
+    forEach(operands, [&](Value &word) { values.push_back(word); });
+  };
+  Operands first;
+  if (prefetches()) {
+    waitFor(tile.kBegin, b.i32(0));
+    // A part of K or a group may have no block.
+    SmallVector<Value> loaded = b.choose(
+        b.less(tile.kBegin, tile.kEnd),
+        [&] {
+          first = load(b.i32(0), /*step=*/0);
+          SmallVector<Value> words;
+          addAll(first, words);
+          return words;
+        },
+        [&] {
+          SmallVector<Value> words;
+          forEach(first, [&](Value &) { words.push_back(b.i32(0)); });
+          return words;
+        });
+    initial.append(loaded);
+  }
+  initial.push_back(b.i32(0));
+  SmallVector<Value> carried =
+      b.loop(tile.kBegin, tile.kEnd, b.i32(1), initial,
+             [&](Value k, ValueRange carried) -> SmallVector<Value> {
+               Value stage = carried.back(), next = getNext(stage);
+               if (!prefetches())
+                 waitFor(k, stage);
+               // All are through with the block before.
+               copy(b.add(k, config.getStages() - 1), getPrevious(stage));
+               SmallVector<Value> results(carried.take_front(numSums));
+               Operands operands =
+                   prefetches() ? first : load(stage, /*step=*/0);
+               size_t at = numSums;
+               if (prefetches())
+                 forEach(operands, [&](Value &word) { word = carried[at++]; });
+               multiplyFast(k, stage, next, operands, results);
+               addAll(operands, results);
+               results.push_back(next);
+               return results;
+             });
+  carried.truncate(numSums);
+  return carried;
+}
+
+SmallVector<Value> Accumulator::loopPromoted() {
+  SmallVector<Value> initial(
+      kernel.layout.subtiles * kernel.layout.getRegisters(), b.f32(0.0f));
+  initial.push_back(b.i32(0));
+  SmallVector<Value> carried =
+      b.loop(tile.kBegin, tile.kEnd, b.i32(1), initial,
+             [&](Value k, ValueRange carried) -> SmallVector<Value> {
+               Value stage = carried.back();
+               waitFor(k, stage);
+               copy(b.add(k, config.getStages() - 1), getPrevious(stage));
+               SmallVector<Value> results(carried.drop_back());
+               multiplyPromoted(stage, results);
+               results.push_back(getNext(stage));
+               return results;
+             });
+  carried.pop_back();
+  return carried;
 }
 
 SmallVector<SmallVector<Value>>
 Accumulator::accumulate(llvm::function_ref<void()> prepare) {
-  int64_t stages = config.getStages();
-  int64_t registers = config.getSubtiles() * config.getRegisters();
   // Others may still read stages of the tile before.
   kernel.synchronize();
-  for (int64_t stage = 0; stage < stages - 1; ++stage)
+  for (int64_t stage = 0; stage < config.getStages() - 1; ++stage)
     copy(b.add(tile.kBegin, stage), b.i32(stage));
   prepare();
-  SmallVector<Value> carried(registers, b.f32(0.0f));
-  carried.push_back(b.i32(0));
-  carried =
-      b.loop(tile.kBegin, tile.kEnd, b.i32(1), carried,
-             [&](Value k, ValueRange carried) -> SmallVector<Value> {
-               Value stage = carried.back();
-               NVVM::CpAsyncWaitGroupOp::create(b, stages - 2);
-               // Now all have their parts of this block, and are through with
-               // the one before, whose stage the next copies go to.
-               kernel.synchronize();
-               Value isFirst = b.equal(stage, 0);
-               copy(b.add(k, stages - 1), b.select(isFirst, b.i32(stages - 1),
-                                                   b.sub(stage, b.i32(1))));
-               clearOthers(k, stage);
-               SmallVector<Value> sums(carried.drop_back());
-               if (kernel.promotes)
-                 multiplyPromoted(stage, sums);
-               else
-                 multiplyFast(stage, sums);
-               Value next = b.add(stage, 1);
-               sums.push_back(b.select(b.equal(next, stages), b.i32(0), next));
-               return sums;
-             });
+  SmallVector<Value> sums = kernel.promotes ? loopPromoted() : loopFast();
   NVVM::CpAsyncWaitGroupOp::create(b, 0);
   SmallVector<SmallVector<Value>> subtiles;
-  for (int64_t subtile = 0; subtile < config.getSubtiles(); ++subtile)
-    subtiles.emplace_back(ArrayRef(carried).slice(
-        subtile * config.getRegisters(), config.getRegisters()));
+  int64_t registers = kernel.layout.getRegisters();
+  for (int64_t subtile = 0; subtile < kernel.layout.subtiles; ++subtile)
+    subtiles.emplace_back(ArrayRef(sums).slice(subtile * registers, registers));
   return subtiles;
 }

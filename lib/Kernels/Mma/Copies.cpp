@@ -55,6 +55,19 @@ void OperandLoader::copyOne(Value to, Value from, Value bytes) const {
                           NVVM::LoadCacheModifierKind::CG, bytes);
 }
 
+// With a count ptxas computes four instructions more for each copy. LLVM has no
+// intrinsic with a predicate.
+void OperandLoader::copyWhole(Value to, Value from, Value isThere) const {
+  Value ignored = b.select(isThere, b.i1(false), b.i1(true));
+  LLVM::InlineAsmOp::create(
+      b, TypeRange(), ValueRange{to, from, ignored},
+      "cp.async.cg.shared.global [$0], [$1], 16, $2;", "l,l,b,~{memory}",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      /*operand_attrs=*/ArrayAttr());
+}
+
 void OperandLoader::copy(Value k, Value stage) const {
   Value to =
       b.offset(kernel.shared, b.add(b.mul(stage, stride), b.i32(offset)));
@@ -73,7 +86,10 @@ void OperandLoader::copyRows(Value k, Value to) const {
   Value begin = b.add(b.mul(k, kRowBytes), b.mul(chunk, kChunkBytes));
   if (firstK)
     begin = b.add(begin, b.mul(firstK, elementBytes));
-  Value bytes = getBytesLeft(begin, b.mul(extentK, elementBytes));
+  Value bytesK = b.mul(extentK, elementBytes);
+  bool isWhole = kernel.config.getWholeChunks();
+  Value bytes = isWhole ? Value() : getBytesLeft(begin, bytesK);
+  Value isInK = isWhole ? b.less(begin, bytesK) : Value();
   Value index =
       b.mul(b.widen(b.add(first, row)), b.mul(strideRow, elementBytes));
   Value from = b.offset(base, b.add(index, b.widen(begin)));
@@ -85,8 +101,11 @@ void OperandLoader::copyRows(Value k, Value to) const {
   for (int64_t i = 0; i < rows; i += together) {
     auto copyRow = [&] {
       Value isInside = b.less(b.add(b.add(first, row), i), end);
-      copyOne(b.offset(own, b.i32(i * kRowBytes)), from,
-              b.select(isInside, bytes, b.i32(0)));
+      Value at = b.offset(own, b.i32(i * kRowBytes));
+      if (isWhole)
+        copyWhole(at, from, b.bitAnd(isInside, isInK));
+      else
+        copyOne(at, from, b.select(isInside, bytes, b.i32(0)));
     };
     if (i + together <= rows)
       copyRow();

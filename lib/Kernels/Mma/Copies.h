@@ -29,6 +29,8 @@ private:
   void copyRows(Value k, Value to) const;
   void copyLines(Value k, Value to) const;
   void copyOne(Value to, Value from, Value bytes) const;
+  /// Copies 16 bytes, or zeros if not `isThere` (i1).
+  void copyWhole(Value to, Value from, Value isThere) const;
   /// What is left of `extent` bytes from `begin` on, up to 16.
   Value getBytesLeft(Value begin, Value extent) const;
 

@@ -74,8 +74,8 @@ Value FactorWords::load(Value stage, int64_t first, int64_t step) const {
   int64_t words = layout.factorWords;
   Value row =
       b.add(b.shiftRight(kernel.lane, 2), b.mul(b.bitAnd(kernel.lane, 1), 8));
-  if (ofRows)
-    row = b.add(row, kernel.getWarpRow());
+  if (Value ofWarp = ofRows ? kernel.getWarpRow() : kernel.getWarpCol())
+    row = b.add(row, ofWarp);
   Value place = b.mul(stage, ofRows ? layout.getRowFactorBytes()
                                     : layout.getColFactorBytes());
   int64_t offset =

@@ -32,7 +32,8 @@ public:
   explicit TileWorker(const MatmulContext &kernel)
       : kernel(kernel), b(kernel.b), spec(kernel.spec), config(kernel.config),
         store(kernel,
-              FragmentLayout::ofMatrices(spec.getResultCols(config.getCols())),
+              FragmentLayout::ofMatrices(
+                  spec.getResultCols(kernel.layout.warpCols)),
               /*bulk=*/std::nullopt, {kernel.shared, 0},
               {b.i32(0), b.i32(0), kernel.warp, kernel.lane},
               /*inPairs=*/config.getStore() == GemmStore::Pairs),
@@ -57,13 +58,13 @@ private:
 std::optional<SplitK> TileWorker::createSplitK() const {
   if (config.getSplitK() <= 1)
     return std::nullopt;
-  return SplitK(b,
-                SplitK::Shape{config.getSplitK(), config.getThreads(),
-                              config.getSubtiles() * config.getRegisters()},
-                kernel.getParam("workspace.ptr"),
-                kernel.getParam("counters.ptr"),
-                b.offset(kernel.shared, b.i32(kernel.layout.offsetFlag)),
-                b.i32(kReduceBarrier));
+  return SplitK(
+      b,
+      SplitK::Shape{config.getSplitK(), config.getThreads(),
+                    kernel.layout.subtiles * kernel.layout.getRegisters()},
+      kernel.getParam("workspace.ptr"), kernel.getParam("counters.ptr"),
+      b.offset(kernel.shared, b.i32(kernel.layout.offsetFlag)),
+      b.i32(kReduceBarrier));
 }
 
 void TileWorker::storeTile(const Tile &tile,
@@ -71,12 +72,14 @@ void TileWorker::storeTile(const Tile &tile,
   bool swapped = config.getSwapAb();
   const FragmentLayout &fragments = store.getFragments();
   Value inGroup = b.bitAnd(kernel.thread, 127);
-  Value firstRow = b.add(b.mul(b.shiftRight(kernel.thread, 7), 64),
-                         fragments.getFirstRow(b, inGroup));
-  Value firstCol = fragments.getFirstCol(b, inGroup);
+  Value firstRow = fragments.getFirstRow(
+      b, kernel.getAlongRows(kernel.thread, 32 * kernel.layout.warps.ofRows));
+  Value firstCol = fragments.getFirstCol(b, kernel.lane);
+  if (Value ofWarp = kernel.getWarpCol())
+    firstCol = b.add(firstCol, ofWarp);
   for (auto [subtile, registers] : llvm::enumerate(sums)) {
     Value row = b.add(firstRow, static_cast<int64_t>(subtile) *
-                                    kernel.getSubtileStride());
+                                    kernel.layout.subtileStride);
     Fragment fragment{b.add(swapped ? tile.n : tile.m, row),
                       b.add(swapped ? tile.m : tile.n, firstCol), swapped};
     store.storePart(tile,
@@ -94,14 +97,15 @@ void TileWorker::finishTile(const Tile &tile,
   SmallVector<Value> flat;
   for (ArrayRef<Value> subtile : sums)
     flat.append(subtile.begin(), subtile.end());
-  splitK->reduce(
-      tile.index, tile.split, kernel.thread, flat, [&](ValueRange all) {
-        store.setSources(tile);
-        SmallVector<SmallVector<Value>> subtiles;
-        for (; !all.empty(); all = all.drop_front(config.getRegisters()))
-          subtiles.emplace_back(all.take_front(config.getRegisters()));
-        storeTile(tile, subtiles);
-      });
+  splitK->reduce(tile.index, tile.split, kernel.thread, flat,
+                 [&](ValueRange all) {
+                   store.setSources(tile);
+                   SmallVector<SmallVector<Value>> subtiles;
+                   int64_t registers = kernel.layout.getRegisters();
+                   for (; !all.empty(); all = all.drop_front(registers))
+                     subtiles.emplace_back(all.take_front(registers));
+                   storeTile(tile, subtiles);
+                 });
 }
 
 void TileWorker::build(const TileScheduler &scheduler) {

@@ -30,13 +30,28 @@ public:
             promotesSums(spec, hasWideSums(target.getComputeCapability()))),
         expandsCodes(!hasCodes(target.getComputeCapability())) {}
 
-  /// The first row of the warp in a warpgroup's part of a tile.
+  /// The first row of the warp in a tile.
   Value getWarpRow() const {
-    Value group = b.shiftRight(warp, 2);
-    return b.add(b.mul(group, 64), b.mul(b.bitAnd(warp, 3), 16));
+    return b.mul(getAlongRows(warp, layout.warps.ofRows), 16);
   }
-  /// From one part of 64 rows of a warpgroup to its next one.
-  int64_t getSubtileStride() const { return 64 * config.getWarpgroups(); }
+  /// What a number in the block, which runs along rows first, is along rows.
+  Value getAlongRows(Value number, int64_t ofRows) const {
+    return layout.warps.ofCols == 1 ? number : b.rem(number, ofRows);
+  }
+  /// The warp's first column in a tile, of a pair of products in each one's
+  /// part of it; null where warps have all columns.
+  Value getWarpCol() const {
+    if (layout.warps.ofCols == 1)
+      return {};
+    return b.mul(b.div(warp, layout.warps.ofRows),
+                 spec.getResultCols(layout.warpCols));
+  }
+  /// From the warp's first column to its `col`-th one, a multiple of 16.
+  int64_t getColOffset(int64_t col) const {
+    int64_t perTensor = spec.getResultCols(layout.warpCols);
+    return col / perTensor * spec.getResultCols(config.getCols()) +
+           col % perTensor;
+  }
 
   GemmConfigAttr config;
   const MatmulLayout &layout;

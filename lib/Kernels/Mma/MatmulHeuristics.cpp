@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Which configs, and what each takes. Nothing of it is measured: rates are
-// those that the machine says.
+// Which configs, and what each takes. Rates are those that the machine says;
+// how far work of one kind hides another's was fitted to times on an H200,
+// which multiplied by mma.sync (benchmarks/mma_share.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +35,8 @@ static constexpr TileShape kTiles[] = {
     {128, 128, 2}, {128, 256, 2}, {256, 128, 2}, {128, 64, 2},
     {64, 128, 1},  {128, 64, 1},  {64, 256, 1},  {64, 64, 1},
     {64, 32, 1},   {128, 192, 2}, {128, 96, 2}};
+/// The same where a thread of it has registers for fragments beside its sums.
+static constexpr TileShape kFastTile{128, 128, 1};
 /// The same, swapped, for small M.
 static constexpr TileShape kSwappedTiles[] = {
     {64, 16, 1}, {128, 16, 2}, {64, 32, 1},  {128, 32, 2},
@@ -42,6 +45,12 @@ static constexpr int64_t kSplits[] = {1, 2, 4, 8};
 /// How many columns may be computed in parts of K.
 static constexpr int64_t kMaxSplit = 64;
 static constexpr int64_t kMaxStages = 5, kReservedBytes = 1024;
+/// Sums of a tile whose parts take what the machine says.
+static constexpr double kReducedSums = 64 * 64;
+/// What a K block loses of the time that its other work takes, and clocks from
+/// a copy's start to its end: chosen by times of 19 shapes on an H200, whose
+/// choices got from 0.87 to 0.93 of the fastest's speed by them.
+static constexpr double kContention = 0.25, kLatency = 600;
 
 /// As many stages as `resident` blocks of a multiprocessor have room for; null
 /// if that is less than two.
@@ -57,7 +66,7 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, TileShape tile,
         target.getContext(), swapped ? tile.cols : tile.rows,
         swapped ? tile.rows : tile.cols, stages, /*group=*/swapped ? 1 : 8,
         splitK, swapped, inPairs ? GemmStore::Pairs : GemmStore::Direct,
-        tile.warpgroups);
+        tile.warpgroups, hasWholeChunks(spec));
   };
   int64_t stageBytes = (tile.rows + tile.cols) * kRowBytes +
                        getFactorBytes(spec, getWith(/*stages=*/2));
@@ -81,6 +90,8 @@ SmallVector<GemmConfigAttr> mma::getMatmulCandidates(const MatmulSpec &spec,
   };
   for (TileShape tile : kTiles)
     add(tile, /*swapped=*/false, /*splitK=*/1);
+  if (!promotesSums(spec, hasWideSums(target.getComputeCapability())))
+    add(kFastTile, /*swapped=*/false, /*splitK=*/1);
   bool maySplit = !spec.invariant && !spec.isGrouped();
   if (maySplit)
     for (int64_t parts : ArrayRef(kSplits).drop_front())
@@ -97,7 +108,8 @@ SmallVector<GemmConfigAttr> mma::getMatmulCandidates(const MatmulSpec &spec,
           candidates.push_back(GemmConfigAttr::get(
               config.getContext(), config.getTileM(), config.getTileN(),
               config.getStages(), group, config.getSplitK(), config.getSwapAb(),
-              config.getStore(), config.getWarpgroups()));
+              config.getStore(), config.getWarpgroups(),
+              config.getWholeChunks()));
   return candidates;
 }
 
@@ -140,15 +152,22 @@ double mma::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
   // A K block: the tensor core, shared memory, which is written once and read
   // by each warp, or L2.
   double bytes = (rows + cols) * kRowBytes;
-  double warps = 4.0 * double(config.getWarpgroups());
-  double reads = (rows + cols * warps) * kRowBytes;
+  bool promotes =
+      promotesSums(spec, hasWideSums(target.getComputeCapability()));
+  WarpGrid warps = WarpGrid::get(spec, config, promotes);
+  double reads =
+      (rows * double(warps.ofCols) + cols * double(warps.ofRows)) * kRowBytes;
   double multiply = rows * cols * kRowBytes / double(target.getMmaRate());
-  if (promotesSums(spec, hasWideSums(target.getComputeCapability())))
+  if (promotes)
     multiply += rows * cols / model.getAddRate();
-  double block = std::max({multiply, (bytes + reads) / model.getSharedRate(),
-                           bytes / double(target.getL2Rate())});
-  // What one block waits for, others hide.
-  block = std::max(block * together, block + model.getStep());
+  std::array<double, 3> parts{multiply, (bytes + reads) / model.getSharedRate(),
+                              bytes / double(target.getL2Rate())};
+  double most = *llvm::max_element(parts);
+  double block = most + kContention * (parts[0] + parts[1] + parts[2] - most);
+  // What one block waits for, others hide, and so do stages that are full.
+  double ahead = double(config.getStages() - 1);
+  block = std::max({block * together, block + model.getStep() / ahead,
+                    (block + kLatency) / ahead});
   int64_t blockK = spec.a.getElementsOf(kRowBytes);
   double mainLoop =
       block * double(llvm::divideCeil(llvm::divideCeil(spec.k, blockK),
@@ -171,7 +190,8 @@ double mma::getMatmulCost(const MatmulSpec &spec, GemmConfigAttr config,
                   total / (double(target.getMemoryRate()) * multiprocessors);
   double cost = std::max(clocks, memory) + 1e-6 * std::min(clocks, memory);
   if (config.getSplitK() > 1)
-    cost += model.getReduce() + model.getReducePart() * config.getSplitK();
+    cost += model.getReduce() + model.getReducePart() * config.getSplitK() *
+                                    waves * rows * cols / kReducedSums;
   // A tile of few rows, most of which do not exist, is as slow.
   if (config.getSwapAb() && work.most > model.getMostSwapped())
     cost *= 2;

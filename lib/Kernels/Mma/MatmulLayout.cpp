@@ -22,10 +22,23 @@ static constexpr int64_t kReservedBytes = 1024;
 /// ptxas has them. Promotion has fragments of a whole K block.
 static constexpr int64_t kOtherRegisters = 56, kPromotionRegisters = 96;
 
+/// A thread's promoted sums beside which there is room for the fragments that a
+/// K block of more than 16 rows has.
+static constexpr int64_t kPromotedSums = 64;
+
 bool mma::promotesSums(const MatmulSpec &spec, bool hasWideSums) {
   if (!spec.isScaled() || spec.accumulate != Accumulate::Promote)
     return false;
   return !hasWideSums || (spec.isBlocked() && !spec.isMicroscaled());
+}
+
+bool mma::hasWholeChunks(const MatmulSpec &spec) {
+  if (ShapedType::isDynamic(spec.k) || spec.getGrouping() == Grouping::K)
+    return false;
+  return llvm::all_of(std::array{&spec.a, &spec.b}, [&](const auto *operand) {
+    return spec.k * operand->getElementBytes() % (16 * operand->getSharing()) ==
+           0;
+  });
 }
 
 /// Factors in f32 that so many rows of a K block have.
@@ -33,6 +46,25 @@ static int64_t getScales(const OperandSpec &operand, int64_t rows) {
   if (!isBlockedAlongK(operand.scale) || isMicroscaled(operand.scale))
     return 0;
   return llvm::divideCeil(rows, getScaleRows(operand.scale));
+}
+
+WarpGrid WarpGrid::get(const MatmulSpec &spec, GemmConfigAttr config,
+                       bool promotes) {
+  int64_t rows = config.getRows(), cols = config.getCols();
+  int64_t warps = config.getThreads() / 32;
+  WarpGrid best{warps, 1};
+  if (promotes && rows * cols > 32 * warps * kPromotedSums)
+    return best;
+  auto getReads = [&](WarpGrid grid) {
+    return rows * grid.ofCols + cols * grid.ofRows;
+  };
+  for (int64_t ofCols : {2, 4}) {
+    WarpGrid grid{warps / ofCols, ofCols};
+    if (spec.getResultCols(cols) % (16 * ofCols) == 0 &&
+        getReads(grid) < getReads(best))
+      best = grid;
+  }
+  return best;
 }
 
 static const OperandSpec &getRowSpec(const MatmulSpec &spec,
@@ -118,12 +150,17 @@ LogicalResult mma::checkOperands(const MatmulSpec &spec, GPUTargetAttr target,
   return success();
 }
 
-MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
+MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config,
+                           bool promotes)
     : rows(getRowSpec(spec, config), config.getRows(), /*blocks=*/1),
       cols(getColSpec(spec, config), config.getCols(),
            /*blocks=*/1, /*part=*/spec.getResultCols(config.getCols())),
       colsPart(getColSpec(spec, config), spec.getResultCols(config.getCols()),
-               /*blocks=*/1) {
+               /*blocks=*/1),
+      warps(WarpGrid::get(spec, config, promotes)),
+      subtiles(config.getRows() / (16 * warps.ofRows)),
+      subtileStride(16 * warps.ofRows),
+      warpCols(config.getCols() / warps.ofCols) {
   offsetCols = offsetRows + config.getStages() * rows.getBytes();
   if (spec.isMicroscaled()) {
     factorsOfStep = spec.a.getElementsOf(32) / spec.a.getFactorK();
@@ -166,7 +203,13 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
     return fail("expected results whose rows are multiples of 16 bytes to "
                 "store them in pairs, but got {0}",
                 config);
-  MatmulLayout layout(spec, config);
+  bool promotes =
+      promotesSums(spec, hasWideSums(target.getComputeCapability()));
+  if (config.getWholeChunks() && !hasWholeChunks(spec))
+    return fail("expected a known K whose rows are multiples of 16 bytes to "
+                "copy whole chunks, but got {0}",
+                config);
+  MatmulLayout layout(spec, config, promotes);
   // A line of rows that are innermost is the same for a thread's copies.
   for (const OperandTile *tile : {&layout.rows, &layout.colsPart})
     if (tile->isTransposed() &&
@@ -185,11 +228,8 @@ FailureOr<MatmulLayout> MatmulLayout::get(const MatmulSpec &spec,
   if (layout.sharedBytes > target.getSharedBytes())
     return fail("expected up to {0} bytes of shared memory, but {1} needs {2}",
                 target.getSharedBytes(), config, layout.sharedBytes);
-  int64_t registers =
-      config.getSubtiles() * config.getRegisters() +
-      (promotesSums(spec, hasWideSums(target.getComputeCapability()))
-           ? kPromotionRegisters
-           : kOtherRegisters);
+  int64_t registers = layout.subtiles * layout.getRegisters() +
+                      (promotes ? kPromotionRegisters : kOtherRegisters);
   layout.resident = std::max<int64_t>(
       1, std::min((target.getSharedBytes() + kReservedBytes) /
                       (layout.sharedBytes + kReservedBytes),

@@ -30,9 +30,23 @@ constexpr bool multipliesFactors(int64_t computeCapability) {
 /// because the tensor core's have few bits.
 bool promotesSums(const MatmulSpec &spec, bool hasWideSums);
 
+/// Whether rows of K, of which it is known how long they are, are multiples of
+/// 16 bytes, so that none of a copy's is another's.
+bool hasWholeChunks(const MatmulSpec &spec);
+
 /// Fails, with the reason, if no config multiplies such operands.
 LogicalResult checkOperands(const MatmulSpec &spec, GPUTargetAttr target,
                             std::string &reason);
+
+/// How the warps of a block share a tile's rows and columns.
+struct WarpGrid {
+  int64_t ofRows, ofCols;
+
+  /// The one whose warps read the least of shared memory, with registers for
+  /// what promoted sums need.
+  static WarpGrid get(const MatmulSpec &spec, GemmConfigAttr config,
+                      bool promotes);
+};
 
 /// Bytes of factors in a stage that a tile of this config has, of which the
 /// stages count for nothing.
@@ -59,6 +73,13 @@ public:
   /// along K.
   int64_t rowScales = 0, colScales = 0;
   int64_t resident;
+  /// Who has what of a tile: parts of 16 rows, each so many rows behind the one
+  /// before, and a warp's columns of them; of a pair of products both.
+  WarpGrid warps;
+  int64_t subtiles, subtileStride, warpCols;
+
+  /// A thread's sums of a subtile.
+  int64_t getRegisters() const { return warpCols / 2; }
 
   /// Factors of a stage.
   int64_t getRowFactorBytes() const {
@@ -73,7 +94,7 @@ public:
   }
 
 private:
-  MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config);
+  MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config, bool promotes);
 };
 
 } // namespace mlir::fp8::mma

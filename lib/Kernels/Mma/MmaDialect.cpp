@@ -35,7 +35,8 @@ using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 LogicalResult GemmConfigAttr::verify(EmitError emitError, int64_t tileM,
                                      int64_t tileN, int64_t stages,
                                      int64_t group, int64_t splitK, bool swapAB,
-                                     GemmStore store, int64_t warpgroups) {
+                                     GemmStore store, int64_t warpgroups,
+                                     bool /*wholeChunks*/) {
   // gemm_c3
   if (failed(checkRanges(emitError, {{"stages", stages, 2, 8},
                                      {"group", group, 1, 64},
@@ -78,6 +79,8 @@ std::string GemmConfigAttr::getLabel() const {
     os << "_k" << getSplitK();
   if (getStore() == GemmStore::Direct && !getSwapAb())
     os << "_direct";
+  if (getWholeChunks())
+    os << "_whole";
   os << "_g" << getGroup();
   return label;
 }

@@ -46,8 +46,8 @@ def Mma_GemmConfigAttr : AttrDef<Mma_Dialect, "GemmConfig",
   let summary = "how a generated matmul kernel is built";
   let description = [{
     Written by `fp8-select-kernels`, obeyed by `fp8-build-kernels`. K is walked
-    in blocks of 128 bytes. A warp has 16 rows of each 64 of its warpgroup's,
-    and all columns, whose sums are in registers.
+    in blocks of 128 bytes. Warps share a tile's rows and columns so that they
+    read the least of shared memory; sums are in registers.
 
     | parameter | meaning |
     | --- | --- |
@@ -57,7 +57,8 @@ def Mma_GemmConfigAttr : AttrDef<Mma_Dialect, "GemmConfig",
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
     | `swap_ab` | computes the transposed product, so that a small M takes the side of the instruction that shrinks to 16 |
     | `store` | `pairs`, for results whose rows are multiples of 16 bytes, or `direct` |
-    | `warpgroups` | four warps each, 1 or 2, which share the rows of a tile |
+    | `warpgroups` | four warps each, 1 or 2, which share a tile |
+    | `whole_chunks` | promises that rows of K are multiples of 16 bytes, which copies then take or leave |
 
     Constraints:
     - (C1) the extent that the instruction takes as rows (`tile_m`, with
@@ -79,7 +80,8 @@ def Mma_GemmConfigAttr : AttrDef<Mma_Dialect, "GemmConfig",
     DefaultValuedParameter<"int64_t", "1">:$split_k,
     DefaultValuedParameter<"bool", "false">:$swap_ab,
     Mma_GemmStoreParameter:$store,
-    DefaultValuedParameter<"int64_t", "1">:$warpgroups
+    DefaultValuedParameter<"int64_t", "1">:$warpgroups,
+    DefaultValuedParameter<"bool", "false">:$whole_chunks
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -89,9 +91,6 @@ def Mma_GemmConfigAttr : AttrDef<Mma_Dialect, "GemmConfig",
     /// Extent on its N side, in 16s.
     int64_t getCols() const { return getSwapAb() ? getTileM() : getTileN(); }
     int64_t getThreads() const { return 128 * getWarpgroups(); }
-    /// Parts of 64 rows that a warpgroup has, and a thread's sums of each.
-    int64_t getSubtiles() const { return getRows() / (64 * getWarpgroups()); }
-    int64_t getRegisters() const { return getCols() / 2; }
   }];
 }
 

@@ -58,7 +58,7 @@ Promotion::RowFactors Promotion::loadRows(Value stage, int64_t subtile) const {
     return {};
   Type f32 = b.getF32Type();
   Value place = getPlace(stage, /*ofRows=*/true);
-  Value row = b.add(kernel.getWarpRow(), subtile * kernel.getSubtileStride());
+  Value row = b.add(kernel.getWarpRow(), subtile * kernel.layout.subtileStride);
   if (kernel.getRowSpec().scale == ScaleBlock::Block128) {
     Value factor =
         b.load(b.offset(place, b.mul(b.div(row, 128), kFactorBytes)), f32);
@@ -74,17 +74,23 @@ Promotion::ColFactors Promotion::loadCols(Value stage, int64_t col) const {
   if (!kernel.layout.colScales)
     return {};
   Type f32 = b.getF32Type();
-  Value place = getPlace(stage, /*ofRows=*/false);
+  Value place = getPlace(stage, /*ofRows=*/false), first = kernel.getWarpCol();
+  col = kernel.getColOffset(col);
   if (kernel.getColSpec().scale == ScaleBlock::Block128) {
     // Factors of one tensor, which a tile of fewer columns has one of.
     int64_t cols = kernel.spec.getResultCols(kernel.config.getCols());
-    int64_t perTensor = llvm::divideCeil(cols, 128);
-    int64_t number = col / cols * perTensor + col % cols / 128;
-    Value factor = b.load(b.offset(place, b.i32(number * kFactorBytes)), f32);
+    int64_t ofTensor = col / cols * llvm::divideCeil(cols, 128);
+    Value inTensor = b.i32(col % cols);
+    if (first)
+      inTensor = b.add(first, inTensor);
+    Value number = b.add(b.div(inTensor, 128), ofTensor);
+    Value factor = b.load(b.offset(place, b.mul(number, kFactorBytes)), f32);
     return {factor, factor, factor, factor};
   }
   ColFactors factors;
   Value pair = b.mul(b.bitAnd(kernel.lane, 3), 2 * kFactorBytes);
+  if (first)
+    pair = b.add(pair, b.mul(first, kFactorBytes));
   for (int64_t half : {0, 1}) {
     Value loaded =
         b.load(b.offset(place, b.add(pair, (col + 8 * half) * kFactorBytes)),
