@@ -17,9 +17,9 @@ from pathlib import Path
 # What a kernel multiplies: A's type, the codes, their factors, elements of K that share one.
 KINDS = {"nvfp4": ("bf16", "f4E2M1FN", "f8E4M3FN", 16), "mxfp4": ("bf16", "f4E2M1FN", "f8E8M0FNU", 32),
          "mxfp8": ("bf16", "f8E4M3FN", "f8E8M0FNU", 32), "mxfp4_to_e4m3": ("f8E4M3FN", "f4E2M1FN", None, 32)}
-ARRANGED = "nvfp4", "mxfp4", "mxfp4_to_e4m3"
+ARRANGED = "nvfp4", "mxfp4", "mxfp8", "mxfp4_to_e4m3"
 # Columns of a tile, which are tokens, rows of it, consumers.
-TILES = (8, 64, 1), (16, 64, 2), (64, 64, 1), (64, 64, 3), (32, 128, 2), (64, 256, 2)
+TILES = (8, 64, 1), (16, 64, 2), (64, 64, 1), (64, 64, 3), (16, 64, 4), (16, 64, 5), (32, 128, 2), (64, 256, 2)
 CONFIG = ("#fp8_sm90.gemm<tile_m = {}, tile_n = {}, stages = {}, consumers = {}, schedule = cooperative, swap_ab = true, "
           "store = direct, group = 1, lifters = 0>")
 # By unit: integers of half rate, products, shared memory, conversions.
@@ -112,7 +112,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind in args.kinds:
             for cols, rows, consumers in TILES:
-                config = CONFIG.format(cols, rows, 6 if consumers == 3 else 4, consumers)
+                config = CONFIG.format(cols, rows, max(4, 2 * consumers), consumers)
                 for arranged in (False, True) if kind in ARRANGED else (False,):
                     report(args, Path(folder), kind, (cols, 4096, 4096), config, arranged)
 

@@ -142,8 +142,8 @@ def write_kind(kind, m, n, k):
         write_wide(kind, f"{kind}_wide", m, n, k) if kind == "mxfp8" else "",
         write_weights(kind, f"{kind}_weights", m, n, k),
         write_weights(kind, f"{kind}_weights_any", "?", n, k),
-        *([write_arranged(kind, f"{kind}_arranged", m, n, k), write_arranged(kind, f"{kind}_arranged_any", "?", n, k),
-           write_both(kind, f"{kind}_both_arranged", m, n, k, arranged=True)] if KINDS[kind][3] == 4 else []),
+        write_arranged(kind, f"{kind}_arranged", m, n, k), write_arranged(kind, f"{kind}_arranged_any", "?", n, k),
+        write_both(kind, f"{kind}_both_arranged", m, n, k, arranged=True),
         function(f"{kind}_decode", weights.arguments,
                  f"{weights.made}  %r = fp8.dequantize {weights.value} : {weights.type} -> {wide_b}\n", wide_b)])
 
@@ -171,12 +171,13 @@ def write_lifted(name, m, n, k, pin="", arranged=False):
                     f"{types[1]} -> {d}\n", d)
 
 
-def write_unscaled(m, n, k):
+def write_unscaled(m, n, k, arranged=False):
     """bf16 by E4M3 with a factor for each row, as layers have it: sums are multiplied with factors."""
     wide_a, wide_b, d = tensor_type((m, k), "bf16"), tensor_type((n, k), "bf16"), tensor_type((m, n), "bf16")
     codes, units, factors = tensor_type((n, k), "f8E4M3FN"), tensor_type((n, k // 32), "f8E8M0FNU"), tensor_type((n,), "f32")
     scaled = f"!fp8.scaled<{n}x{k}xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>"
-    return function("e4m3_weights", [f"%x: {wide_a}", f"%b: {codes}", f"%f: {factors}"],
+    name, mark = "e4m3_arranged" if arranged else "e4m3_weights", " {fp8.arranged = 1}" * arranged
+    return function(name, [f"%x: {wide_a}", f"%b: {codes}{mark}", f"%f: {factors}"],
                     f"  %units = arith.constant dense<1.0> : {units}\n"
                     f"  %w = fp8.assemble %b, %units : {codes}, {units} -> {scaled}\n"
                     f"  %y = fp8.dequantize %w {{fp8.folded}} : {scaled} -> {wide_b}\n"
@@ -196,7 +197,7 @@ def write_shape(m, n, k):
     return "".join([*(write_kind(kind, m, n, k) for kind in KINDS), function(
         "bf16", [f"%x: {wide_a}", f"%y: {wide_b}"], f"  %r = fp8.matmul %x, %y accumulate = fast : {wide_a}, {wide_b} -> {d}\n",
         d), *(write_lifted(name, m, n, k, arranged="arranged" in name) for name in ("w4a8", "w4a8_arranged", "w4a8_decode")),
-        write_unscaled(m, n, k),
+        write_unscaled(m, n, k), write_unscaled(m, n, k, arranged=True),
         function("rows", arguments, made + f"  %r = fp8.matmul %a_value, %b_value accumulate = fast : {types[0]}, "
                      f"{types[1]} -> {d}\n", d)])
 
@@ -228,7 +229,7 @@ def compile_programs(args, folder):
         text, configs = (write_groups if args.grouped else write_shape)(*shape), {}
         for kind in KINDS if args.configs and not args.grouped else ():
             for form, write in (("weights", write_weights), ("arranged", write_arranged), ("both", write_both)):
-                if form == "both" and (kind != "mxfp8" or shape[0] > MOST_ROWS) or form == "arranged" and KINDS[kind][3] == 8:
+                if form == "both" and (kind != "mxfp8" or shape[0] > MOST_ROWS):
                     continue
                 for i, entry in enumerate(list_configs(args.build_dir, write, kind, shape, args.configs)):
                     name = f"{kind}_{form}_{i}"
@@ -294,8 +295,6 @@ def draw_lifted(n, k, generator):
 
 def arrange(kind, given):
     """The same weight with codes as kernels read them."""
-    if kind in KINDS and KINDS[kind][3] == 8:
-        return given
     from fp8.torch.code_order import arrange_codes
     return [arrange_codes(given[0], is_lifted=kind == "w4a8"), *given[1:]]
 
@@ -339,7 +338,8 @@ class Shape:
         for name in [name for name in self.functions if re.match("w4a8(_arranged)?(_[0-9]+)?$", name)]:
             own = arrange("w4a8", packed) if "arranged" in name else packed
             self.add(name, [codes[0], ones[0], *own], exact, most=2e-2)
-        self.add("e4m3_weights", [wide_a, lifted, torch.ones(n, device="cuda")], self.multiply(wide_a, lifted, []))
+        for name, codes_of in (("e4m3_weights", [lifted]), ("e4m3_arranged", arrange("e4m3", [lifted]))):
+            self.add(name, [wide_a, *codes_of, torch.ones(n, device="cuda")], self.multiply(wide_a, lifted, []))
         for name, share in (("copy_8", 1), ("copy_4", 0.5625)):
             self.add_copy(name, int(share * n * k / 2))
         self.calls["torch_bf16"] = lambda: torch.nn.functional.linear(wide_a, wide_b)
@@ -386,7 +386,8 @@ def run_shape(gpu, folder, shape, args):
         name: get_ratio(times["torch_bf16"], own) for name, own in times.items()
         if name != "torch_bf16" and not name.endswith("_decode")}}
     row["copy_ratios"] = {name: get_ratio(times[f"copy_{8 if '8' in name.split('_')[0] or 'e4m3' in name else 4}"], times[name])
-                          for name in ("mxfp8_weights", "e4m3_weights", "nvfp4_weights", "nvfp4_arranged") if name in times}
+                          for name in ("mxfp8_weights", "mxfp8_arranged", "e4m3_weights", "e4m3_arranged", "nvfp4_weights", "nvfp4_arranged")
+                          if name in times}
     for kind in KINDS:
         both = [times.get(name, {}).get("ms") for name in ("bf16", f"{kind}_decode")]
         if all(both) and "ms" in times["torch_bf16"]:

@@ -189,14 +189,15 @@ static LogicalResult verifyAttribute(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-/// Whether values of `type` may have codes of four bits, which are bytes in
-/// later phases, and rows.
+/// Whether values of `type` may have codes, which are bytes in later phases,
+/// and rows.
 static bool mayBeArranged(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   if (!shaped || !shaped.hasRank() || shaped.getRank() < 2)
     return false;
   Type element = shaped.getElementType();
-  return isa<Float4E2M1FNType>(element) || element.isInteger(8);
+  return isa<Float4E2M1FNType, Float8E4M3FNType>(element) ||
+         element.isInteger(8);
 }
 
 /// Nobody looks for arranged codes but at a function's arguments.
@@ -229,7 +230,8 @@ LogicalResult FP8Dialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (!mayBeArranged(type))
     return op->emitOpError("expected '")
            << kArrangedAttrName
-           << "' on a tensor of f4E2M1FN with two dimensions or more, but got "
+           << "' on a tensor of f4E2M1FN or f8E4M3FN with two dimensions or "
+              "more, but got "
            << type;
   return success();
 }

@@ -1,15 +1,15 @@
 # RUN: env FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s %fp8_tools
 # REQUIRES: linker
 # UNSUPPORTED: sanitizers
-"""Kernels that read arranged codes of four bits (fp8.arranged) on the emulator, with all that it can look for: each result
-has the bits of the same config for plain codes, with bf16 beside NVFP4 and MXFP4, and with E4M3 beside lifted MXFP4."""
+"""Kernels that read arranged codes (fp8.arranged) on the emulator, with all that it can look for: each result
+has the bits of the same config for plain codes, with bf16 beside NVFP4, MXFP4 and MXFP8, and with E4M3 beside lifted MXFP4."""
 
 import sys
 
 import ml_dtypes
 import numpy as np
 
-from arranged_codes import arrange_lifted, arrange_pairs
+from arranged_codes import arrange_e4m3, arrange_lifted, arrange_pairs
 from products import check, choose, config, make_parser, run, tensor
 
 E2M1, BF16, E4M3 = ml_dtypes.float4_e2m1fn, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -17,12 +17,14 @@ REGISTERS = {"swap_ab": "true", "store": "direct", "group": 1, "lifters": 0}
 # One consumer and several, that share K or a tile, subtiles, parts of K, clusters, results in bulk.
 CONFIGS = [config(16, 64, 4, consumers=1, **REGISTERS), config(8, 64, 4, consumers=2, **REGISTERS),
            config(24, 128, 3, consumers=2, **REGISTERS), config(24, 256, 3, consumers=2, **REGISTERS | {"store": "tma"}),
-           config(16, 64, 4, consumers=1, split_k=2, cluster_n=2, **REGISTERS)]
+           config(16, 64, 4, consumers=1, split_k=2, cluster_n=2, **REGISTERS), config(16, 64, 10, consumers=5, **REGISTERS),
+           config(16, 256, 3, consumers=4, **REGISTERS)]
 GROUPS = 3
 # A's type, that of factors, elements that share one, and what arranges codes.
 KINDS = {"nvfp4": (BF16, E4M3, 16, arrange_pairs), "mxfp4": (BF16, ml_dtypes.float8_e8m0fnu, 32, arrange_pairs),
+         "mxfp8": (BF16, ml_dtypes.float8_e8m0fnu, 32, arrange_e4m3),
          "lifted": (E4M3, None, 32, arrange_lifted), "lifted_promoted": (E4M3, None, 32, arrange_lifted)}
-NAMES = {BF16: "bf16", E4M3: "f8E4M3FN", ml_dtypes.float8_e8m0fnu: "f8E8M0FNU"}
+NAMES = {BF16: "bf16", E2M1: "f4E2M1FN", E4M3: "f8E4M3FN", ml_dtypes.float8_e8m0fnu: "f8E8M0FNU"}
 
 
 class Weight:
@@ -32,12 +34,17 @@ class Weight:
         type_, self.factor, each, arrange = KINDS[name]
         self.element, self.shape = NAMES[type_], shape
         self.is_promoted = name == "lifted_promoted"
-        codes = rng.integers(0, 16, shape).astype(np.uint8)
-        arranged = arrange(codes)
-        as_codes = np.stack([arranged & 15, arranged >> 4], -1).reshape(shape)
+        self.codes = E4M3 if name == "mxfp8" else E2M1
+        if self.codes is E4M3:
+            codes = rng.integers(0, 127, shape).astype(np.uint8) | rng.integers(0, 2, shape).astype(np.uint8) << 7
+            as_codes = arrange(codes)
+        else:
+            codes = rng.integers(0, 16, shape).astype(np.uint8)
+            arranged = arrange(codes)
+            as_codes = np.stack([arranged & 15, arranged >> 4], -1).reshape(shape)
         *before, n, k = shape
-        self.types = {"p": tensor(shape, "f4E2M1FN"), "q": tensor(shape, "f4E2M1FN")}
-        self.arrays = [codes.view(E2M1), as_codes.view(E2M1)]
+        self.types = {"p": tensor(shape, NAMES[self.codes]), "q": tensor(shape, NAMES[self.codes])}
+        self.arrays = [codes.view(self.codes), as_codes.view(self.codes)]
         if self.factor is None:
             exponents = rng.integers(0, 15, (*before, n, -(-k // 128) * 4)).astype(np.uint8)
             words = np.ascontiguousarray(np.swapaxes(exponents.view(np.int32), -1, -2))
@@ -64,7 +71,7 @@ class Weight:
             kind = tensor([1] * len(self.shape), "f32")
             one = f"  %one_{codes} = arith.constant dense<1.0> : {kind}\n"
             extra, more = f", %one_{codes}", f", {kind}"
-        scaled = (f"!fp8.scaled<{sizes}xf4E2M1FN, block = [{ones}, {self.each}], scale = {NAMES[self.factor]}"
+        scaled = (f"!fp8.scaled<{sizes}x{NAMES[self.codes]}, block = [{ones}, {self.each}], scale = {NAMES[self.factor]}"
                   + ", tensor_scale = f32" * bool(more) + ">")
         return (f"{one}  %s_{codes} = fp8.assemble %{codes}, %f{extra} : {of[codes]}, {of['f']}{more} -> {scaled}\n"
                 f"  {b} = fp8.dequantize %s_{codes} {{fp8.folded}} : {scaled} -> {wide}\n"), b, wide

@@ -90,17 +90,17 @@ func.func private @exact_attribute() attributes {fp8.exact = true}
 
 // -----
 
-// expected-error @below {{expected 'fp8.arranged' on a tensor of f4E2M1FN with two dimensions or more, but got 'tensor<512x256xf8E4M3FN>'}}
-func.func private @arranged_bytes(%w: tensor<512x256xf8E4M3FN> {fp8.arranged = 1})
+// expected-error @below {{expected 'fp8.arranged' on a tensor of f4E2M1FN or f8E4M3FN with two dimensions or more, but got 'tensor<512x256xf8E5M2>'}}
+func.func private @arranged_bytes(%w: tensor<512x256xf8E5M2> {fp8.arranged = 1})
 
 // -----
 
-// expected-error @below {{expected 'fp8.arranged' on a tensor of f4E2M1FN with two dimensions or more, but got 'f32'}}
+// expected-error @below {{expected 'fp8.arranged' on a tensor of f4E2M1FN or f8E4M3FN with two dimensions or more, but got 'f32'}}
 func.func private @arranged_scalar(%w: f32 {fp8.arranged = 1})
 
 // -----
 
-// expected-error @below {{expected 'fp8.arranged' on a tensor of f4E2M1FN with two dimensions or more, but got 'tensor<*xf4E2M1FN>'}}
+// expected-error @below {{expected 'fp8.arranged' on a tensor of f4E2M1FN or f8E4M3FN with two dimensions or more, but got 'tensor<*xf4E2M1FN>'}}
 func.func private @arranged_unranked(%w: tensor<*xf4E2M1FN> {fp8.arranged = 1})
 
 // -----

@@ -15,6 +15,29 @@ func.func @many_rows(%x: tensor<8192x256xbf16>, %w: tensor<512x256xf4E2M1FN> {fp
 
 // -----
 
+// E4M3 may be arranged, too.
+// CHECK-LABEL: func.func @e4m3
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+func.func @e4m3(%x: tensor<8x256xbf16>, %w: tensor<512x256xf8E4M3FN> {fp8.arranged = 1}, %f: tensor<512x8xf8E8M0FNU>) -> tensor<8x512xbf16> {
+  %s = fp8.assemble %w, %f : tensor<512x256xf8E4M3FN>, tensor<512x8xf8E8M0FNU> -> !fp8.scaled<512x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<512x256xbf16>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xbf16>, tensor<512x256xbf16> -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+
+// -----
+
+// No tensor core multiplies codes that lie so.
+func.func @as_they_are(%x: tensor<8x256xf8E4M3FN>, %xs: tensor<1x1xf32>, %w: tensor<512x256xf8E4M3FN> {fp8.arranged = 1}, %f: tensor<1x1xf32>) -> tensor<8x512xbf16> {
+  %a = fp8.assemble %x, %xs : tensor<8x256xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<8x256xf8E4M3FN, block = [*, *], scale = f32>
+  %s = fp8.assemble %w, %f : tensor<512x256xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<512x256xf8E4M3FN, block = [*, *], scale = f32>
+  // expected-error@+1 {{expected arranged weights to be the B of matmuls that have a kernel for them on this target: give others plain ones}}
+  %r = fp8.matmul %a, %s : !fp8.scaled<8x256xf8E4M3FN, block = [*, *], scale = f32>, !fp8.scaled<512x256xf8E4M3FN, block = [*, *], scale = f32> -> tensor<8x512xbf16>
+  return %r : tensor<8x512xbf16>
+}
+
+// -----
+
 // No kernel makes f16 of codes.
 func.func @as_f16(%x: tensor<8x256xf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x16xf8E4M3FN>) -> tensor<8x512xf16> {
   %one = arith.constant dense<1.0> : tensor<1x1xf32>

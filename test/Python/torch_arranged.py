@@ -40,6 +40,11 @@ def check_order():
             found = code_order.arrange_codes(packed, is_lifted)
             check(f"order of {shape}", np.array_equal(found.numpy(), reference(codes)))
             check(f"back of {shape}", torch.equal(code_order.restore_codes(found, is_lifted), packed))
+        bytes_ = rng.integers(0, 256, shape).astype(np.uint8)
+        e4m3 = torch.from_numpy(bytes_).view(torch.float8_e4m3fn)
+        found = code_order.arrange_codes(e4m3)
+        check(f"order of E4M3 of {shape}", np.array_equal(found.view(torch.uint8).numpy(), arranged_codes.arrange_e4m3(bytes_)))
+        check(f"back of E4M3 of {shape}", np.array_equal(code_order.restore_codes(found).view(torch.uint8).numpy(), bytes_))
     short = code_order.arrange_codes(torch.zeros(3, 48, dtype=torch.uint8), True)
     check("K of 96 to E4M3", short.shape == (3, 48))
     try:
@@ -152,6 +157,7 @@ def check_experts(recipe, weights, activations):
 def check_programs():
     """For a GPU they compile, with kernels for every product; for others, and beside other activations, they are refused."""
     for scheme in (schemes.make_scheme("nvfp4", False, None, "bf16"), schemes.make_scheme("nvfp4", False),
+                   schemes.make_scheme("mxfp8", False, None, "bf16"), schemes.make_scheme("rowwise", False, None, "bf16"),
                    schemes.make_scheme("rowwise", False, "mxfp4")):
         text = schemes.write_linear(schemes.replace(scheme, arranged=True), 128, 256, "bf16", "bf16")
         check("the program says so", "fp8.arranged = 1" in text)
@@ -170,9 +176,15 @@ def check_programs():
 def check_reasons():
     torch.manual_seed(3)
     layer = nn.Linear(128, 32).to(torch.bfloat16)
-    for recipe, weights, reason in (("rowwise", None, "they have 8 bits"), ("mxfp8", None, "they have 8 bits")):
-        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), recipe, weights=weights)
-        check(f"{recipe}: the reason", fp8.torch.arrange(model) == {"0": reason})
+    for recipe, activations, reason in (("rowwise", None, "as they are"), ("mxfp8", None, "as they are"),
+                                        ("block", "bf16", "no kernel reads such factors")):
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), recipe,
+                                                 activations=activations)
+        check(f"{recipe}: the reason", reason in fp8.torch.arrange(model)["0"])
+    for name, value, reason in (("weight", 0xff, "no numbers"), ("weight_scale", 135, "larger than 2^7")):
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), "mxfp8", activations="bf16")
+        model[0]._parameters[name].data.view(torch.uint8)[3, 1] = value
+        check(f"{name} of {value}", reason in fp8.torch.arrange(model)["0"])
     model = fp8.torch.quantize_for_inference(nn.Sequential(layer), "nvfp4")
     model[0].weight_scale.data.view(torch.uint8)[0, 0] = 0x85
     check("negative factors", "signs" in fp8.torch.arrange(model)["0"])
@@ -186,6 +198,8 @@ if __name__ == "__main__":
     check_model("nvfp4", None, "bf16", "K is no multiple of 64")
     check_model("nvfp4", None, None, "K is no multiple of 64")
     check_model("rowwise", "mxfp4", None, "N is no multiple of 4")
+    check_model("rowwise", None, "bf16", "they become bf16 in memory, since no kernel reads such factors")
+    check_model("mxfp8", None, "bf16", "K is no multiple of 64")
     check_programs()
     try:
         import transformers  # noqa: F401
@@ -193,6 +207,7 @@ if __name__ == "__main__":
         transformers = None
     if transformers:
         check_experts("nvfp4", None, "bf16")
+        check_experts("mxfp8", None, "bf16")
         check_experts("rowwise", "mxfp4", None)
     print("wrong" if FAILURES else "all right")
     sys.exit(bool(FAILURES))

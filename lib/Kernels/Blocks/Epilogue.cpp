@@ -103,6 +103,33 @@ void Epilogue::loadColumns(Value col) {
   }
 }
 
+void Epilogue::prefetch(Value row, Value col) {
+  auto getPlace = [&](const FragmentSource &source) -> Value {
+    if (source.alongN)
+      return b.element(source.pointer, b.widen(b.min(col, b.sub(n, b.i32(1)))),
+                       source.elementType);
+    if (!source.alongM)
+      return source.pointer;
+    Value index = b.widen(b.min(row, b.sub(m, b.i32(1))));
+    return b.element(source.pointer, b.mul(index, source.strideM),
+                     source.elementType);
+  };
+  auto prefetchOne = [&](const FragmentSource &source) {
+    if ((source.alongM && source.alongN) || source.elementType.isInteger(1))
+      return;
+    NVVM::PrefetchOp::create(b,
+                             NVVM::PrefetchCacheLevelAttr::get(
+                                 b.getContext(), NVVM::PrefetchCacheLevel::L1),
+                             /*evictPriority=*/nullptr, getPlace(source),
+                             /*predicate=*/Value());
+  };
+  for (const std::optional<Loaded> &factor : {factorA, factorB})
+    if (factor)
+      prefetchOne(factor->source);
+  for (const Loaded &operand : operands)
+    prefetchOne(operand.source);
+}
+
 SmallVector<Value> Epilogue::loadPairs(const FragmentSource &source, Value col,
                                        ArrayRef<int64_t> offsets) {
   unsigned width = source.elementType.getIntOrFloatBitWidth();

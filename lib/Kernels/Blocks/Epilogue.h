@@ -45,6 +45,9 @@ public:
   /// `col`: before the sums are waited for, so that it is there with them. Only
   /// narrow types, for it stays in registers.
   void loadColumns(Value col);
+  /// Has the factor and operands of a row and those of a column (i32) brought
+  /// to where they are loaded from later; others, of each element, are not.
+  void prefetch(Value row, Value col);
   void beginSubtile(Fragment fragment);
   /// After all of its results have been evaluated.
   void endSubtile();

@@ -142,12 +142,17 @@ static bool hasFittingConfig(Operation *op, const KernelTarget &target) {
 /// What the op takes with its operands in bf16 over what it takes as it is,
 /// with the passes that make them: of many rows, if it does not show how many
 /// there are. Nothing where there is no such kernel, where it may not decide on
-/// the bits of a row, or where the config is another kernel's.
+/// the bits of a row, or where the config or the order of codes is another
+/// kernel's.
 template <typename OpTy>
 static std::optional<double> compareWithBF16(OpTy op, const Source &a,
                                              const Source &b,
                                              const KernelTarget &target) {
   std::optional<double> own = getExpectedClocks(op, target);
+  // Who lifts codes is alone in knowing how arranged ones lie.
+  auto assemble = b.value.template getDefiningOp<AssembleOp>();
+  if (assemble && areArranged(assemble.getPayload()))
+    return std::nullopt;
   // Tensor cores read bf16 as it was before it is transposed.
   if (!own || isInvariant(op) || op->hasAttr(kConfigAttrName) ||
       a.value != op.getA() || b.value != op.getB())

@@ -115,7 +115,7 @@ static StringRef getOperandName(const OperandSpec &operand) {
   case Lifting::MXFP4:
     return operand.isArranged ? "mxfp4arranged" : "mxfp4";
   case Lifting::MXFP8:
-    return "mxfp8";
+    return operand.isArranged ? "mxfp8arranged" : "mxfp8";
   case Lifting::NVFP4:
     return operand.isArranged ? "nvfp4arranged" : "nvfp4";
   }

@@ -185,6 +185,9 @@ SmallVector<Value> LiftedSums::finish(State state) {
     promote(sums, state.totals);
     sums = state.totals;
   }
+  if (float scale = lifter ? lifter->getScale() : 1; scale != 1)
+    for (Value &sum : sums)
+      sum = b.mulF(sum, b.f32(scale));
   RingPosition after = advance(b, ring, kernel.config, state.underWay.at);
   sums.append({after.stage, after.phase});
   return sums;

@@ -69,6 +69,9 @@ private:
   void finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
   /// Adds the sums of this block's parts of K, and stores them.
   void addParts(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
+  /// Has what the epilogue multiplies and adds on its way while sums are made:
+  /// few rows take no longer than a load from memory.
+  void prefetchSources(const Tile &tile);
   /// What of the epilogue need not wait for the sums.
   void prepare(const Tile &tile);
   void storeTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
@@ -141,6 +144,8 @@ SmallVector<SmallVector<Value>> Consumer::sumTile(const Tile &tile,
                                                   RingPosition &position) {
   if (kernel.isPingPong())
     b.namedBarrier(b.add(group, kTurnBarrier), 256);
+  if (config.getSwapAb())
+    prefetchSources(tile);
   SmallVector<SmallVector<Value>> sums =
       accumulator.accumulate(tile, position, [&] {
         if (kernel.isPingPong())
@@ -220,6 +225,16 @@ void Consumer::build() {
                          NVVM::GridDimXOp::create(b, b.getI32Type()),
                          /*inBulk=*/store.isInBulk()});
   store.finish();
+}
+
+void Consumer::prefetchSources(const Tile &tile) {
+  store.setSources(tile);
+  int64_t threads = config.getConsumers() * 128;
+  b.ifThen(b.less(kernel.thread, b.i32(std::min(threads, config.getTileN()))),
+           [&] {
+             store.getEpilogue().prefetch(b.add(tile.m, kernel.thread),
+                                          b.add(tile.n, kernel.thread));
+           });
 }
 
 void Consumer::prepare(const Tile &tile) {

@@ -80,16 +80,24 @@ static Value repeat(KernelBuilder &b, Value pair, int32_t half) {
   return LLVM::BitcastOp::create(b, b.getI32Type(), twice);
 }
 
+/// Factors make products of NVFP4 so many times too small, which sums make up
+/// for: 2^126 times a factor, of up to 448, would be no bf16.
+static constexpr float kSmaller = 0x1p8f;
+
 /// The bf16, twice each, of a word of four E4M3 without signs, of which none is
-/// NaN: their bits where a bf16 has them are 2^120 times too small.
+/// NaN: their bits where a bf16 has them are 2^120 times too small. What they
+/// multiply is 2^126 times too small, and becomes as much too small as
+/// kSmaller says.
 static std::array<Value, 4> widenFactors(KernelBuilder &b, Value word) {
-  constexpr int64_t kBits = 0x07f007f0, kTo120 = 0x7b807b80;
+  constexpr int64_t kBits = 0x07f007f0, kTo127 = 0x7f007f00,
+                    kTo111 = 0x77007700;
   Value moved[] = {arith::ShLIOp::create(b, word, b.i32(4)),
                    b.shiftRight(word, 4)};
   std::array<Value, 4> factors;
   for (int64_t i = 0; i < 2; ++i) {
     Value pair =
-        ByteLifter::multiply(b, b.bitAnd(moved[i], kBits), b.i32(kTo120));
+        ByteLifter::multiply(b, b.bitAnd(moved[i], kBits), b.i32(kTo127));
+    pair = ByteLifter::multiply(b, pair, b.i32(kTo111));
     for (int32_t half = 0; half < 2; ++half)
       factors[2 * half + i] = repeat(b, pair, half);
   }
@@ -119,10 +127,54 @@ SmallVector<Value> FragmentLifter::liftArranged(Value place,
   SmallVector<Value> all;
   for (int64_t number = 0; number < 2 * kSteps; ++number)
     for (int64_t i = 0; i < 2; ++i) {
-      Value exact = ByteLifter::multiply(b, lifted[i][number], b.i32(kTo126));
+      Value exact = lifted[i][number];
+      if (layout.lifting == Lifting::MXFP4)
+        exact = ByteLifter::multiply(b, exact, b.i32(kTo126));
       all.push_back(ByteLifter::multiply(b, exact, factors[i][number / 2]));
     }
   return all;
+}
+
+/// The bf16 of factor `index`, an E8M0 of up to 2^7, of a word, twice and 2^120
+/// times as large.
+static Value widenE8M0(KernelBuilder &b, Value word, int64_t index) {
+  constexpr int64_t kTwice = 0x00800080, kTo120 = 0x3c003c00;
+  Value byte = b.bitAnd(index ? b.shiftRight(word, 8 * index) : word, 0xff);
+  return b.add(b.mul(byte, kTwice), kTo120);
+}
+
+/// The two pairs of bf16 of a word of four E4M3, 2^120 times too small: bits of
+/// the second lie where the first leaves some.
+static std::array<Value, 2> widenE4M3(KernelBuilder &b, Value word) {
+  constexpr int64_t kFirst = 0x87f087f0, kLow = 0x80f080f0, kHigh = 0x07000700;
+  Value low = b.bitAnd(arith::ShLIOp::create(b, word, b.i32(4)), kLow);
+  Value high = b.bitAnd(b.shiftRight(word, 4), kHigh);
+  return {b.bitAnd(word, kFirst), arith::OrIOp::create(b, low, high)};
+}
+
+SmallVector<Value> FragmentLifter::liftArrangedE4M3(Value place,
+                                                    const Rows &words) {
+  std::array<SmallVector<Value>, 2> lifted;
+  for (int64_t i = 0; i < 2; ++i) {
+    Value at = b.add(place, i * 8 * layout.packed.getRowBytes());
+    Value codes = b.load(b.offset(kernel.shared, at),
+                         VectorType::get({kSteps}, b.getI32Type()));
+    for (int64_t step = 0; step < kSteps; ++step) {
+      Value factor = widenE8M0(b, words[i], step / 2);
+      Value word = LLVM::ExtractElementOp::create(b, codes, b.i32(step));
+      for (Value pair : widenE4M3(b, word))
+        lifted[i].push_back(ByteLifter::multiply(b, pair, factor));
+    }
+  }
+  SmallVector<Value> all;
+  for (auto [one, other] : llvm::zip_equal(lifted[0], lifted[1]))
+    all.append({one, other});
+  return all;
+}
+
+float FragmentLifter::getScale() const {
+  bool isSmaller = kernel.spec.b.isArranged && layout.lifting == Lifting::NVFP4;
+  return isSmaller ? kSmaller : 1;
 }
 
 SmallVector<Value> FragmentLifter::liftArrangedToE4M3(Value place,

@@ -149,7 +149,7 @@ void FactorRows::copy(Value k, Value stage) const {
 
 void sm90::buildLiftFactorProducer(const MatmulContext &kernel,
                                    const TileScheduler &scheduler, Ring ring,
-                                   Ring packed) {
+                                   Ring packed, int64_t turn) {
   KernelBuilder &b = kernel.b;
   int64_t tensors = kernel.spec.isDual() ? 2 : 1;
   b.loop(scheduler.getFirst(), scheduler.getCount(), scheduler.getStride(),
@@ -172,7 +172,8 @@ void sm90::buildLiftFactorProducer(const MatmulContext &kernel,
                      b, packed.getFullBarrier(position.stage), /*noinc=*/true);
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
-               });
+               },
+               ring, turn);
          });
 }
 

@@ -19,10 +19,11 @@ namespace mlir::fp8::sm90 {
 void buildFactorTable(const MatmulContext &kernel);
 
 /// Copies the factors of packed weights, a word for each row, to the stages of
-/// `packed`, which are those of `ring`: all lanes of a warp.
+/// `packed`, which are those of `ring`: all lanes of a warp. Where warps take
+/// turns, the blocks of one of them.
 void buildLiftFactorProducer(const MatmulContext &kernel,
                              const TileScheduler &scheduler, Ring ring,
-                             Ring packed);
+                             Ring packed, int64_t turn);
 
 /// Which half of a lane's words has the E8M0 of K block `k`, 0 or 1: two K
 /// blocks share a word. Of a row whose factors begin within a word, as every

@@ -39,9 +39,9 @@ FragmentLifter::FragmentLifter(const MatmulContext &kernel, Value slice)
   bool isArranged = kernel.spec.b.isArranged;
   Value first = b.mul(row, rowBytes);
   // What a thread reads of a row and 64 elements is together there.
-  bool areTogether = isArranged && rowBytes == 32;
+  bool areTogether = isArranged && kernel.hasLiftFactorWarp();
   if (areTogether)
-    first = b.add(first, b.mul(quad, 8));
+    first = b.add(first, b.mul(quad, rowBytes / 4));
   codes = b.add(layout.packed.getSwizzled(b, first), layout.offsetCodes);
   factors = b.add(b.mul(row, 4), layout.offsetExponents);
   if (!areTogether)
@@ -196,8 +196,8 @@ SmallVector<Value> FragmentLifter::lift(Value stage, Value k, int64_t subtile) {
   if (!kernel.hasLiftFactorWarp())
     return isArranged ? liftArrangedToE4M3(place, words)
                       : liftToE4M3(place, words);
+  bool isE4M3 = layout.lifting == Lifting::MXFP8;
   if (isArranged)
-    return liftArranged(place, words);
-  return layout.lifting == Lifting::MXFP8 ? liftE4M3(place, words)
-                                          : liftE2M1(place, words);
+    return isE4M3 ? liftArrangedE4M3(place, words) : liftArranged(place, words);
+  return isE4M3 ? liftE4M3(place, words) : liftE2M1(place, words);
 }

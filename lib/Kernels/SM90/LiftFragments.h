@@ -27,6 +27,8 @@ public:
   static constexpr int64_t kSteps = kWords / 4;
   /// Those of subtile `subtile`, of K block `k`.
   SmallVector<Value> lift(Value stage, Value k, int64_t subtile);
+  /// What sums have to be multiplied with, a power of two.
+  float getScale() const;
 
 private:
   /// A value for each of the two rows.
@@ -41,6 +43,7 @@ private:
   SmallVector<Value> liftToE4M3(Value place, const Rows &exponents);
   /// The same of codes that lie as a thread reads them (LiftArranged.cpp).
   SmallVector<Value> liftArranged(Value place, const Rows &words);
+  SmallVector<Value> liftArrangedE4M3(Value place, const Rows &words);
   SmallVector<Value> liftArrangedToE4M3(Value place, const Rows &exponents);
   /// The E4M3 of eight magnitudes, by exponent `step` of a word.
   std::pair<Value, Value> loadEntry(Value exponents, int64_t step);

@@ -66,23 +66,28 @@ static void buildProducers(const MatmulContext &kernel,
   auto produce = [&] {
     NVVM::SetMaxRegisterOp::create(b, layout.producerRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
-    b.ifThen(b.equal(kernel.warp, producerWarp), [&] {
-      b.electOne([&] {
-        buildOperandProducer(kernel, scheduler, ring, packed);
-        // Otherwise they come in as these end: had only some of them room
-        // before, the others would come late, by up to a third of the
-        // kernel's time.
-        NVVM::GriddepcontrolOp::create(
-            b, NVVM::GridDepActionKind::launch_dependents);
+    for (int64_t turn = 0; turn < kernel.getProducerTurns(); ++turn) {
+      int64_t warp = producerWarp + 2 * turn;
+      b.ifThen(b.equal(kernel.warp, warp), [&] {
+        b.electOne([&] {
+          buildOperandProducer(kernel, scheduler, ring, packed, turn);
+          // Otherwise they come in as these end: had only some of them room
+          // before, the others would come late, by up to a third of the
+          // kernel's time.
+          if (turn == 0)
+            NVVM::GriddepcontrolOp::create(
+                b, NVVM::GridDepActionKind::launch_dependents);
+        });
       });
-    });
-    if (kernel.hasFactorWarp())
-      b.ifThen(b.equal(kernel.warp, producerWarp + 1),
-               [&] { buildScaleProducer(kernel, scheduler, ring); });
-    if (kernel.hasLiftFactorWarp())
-      b.ifThen(b.equal(kernel.warp, producerWarp + 1), [&] {
-        buildLiftFactorProducer(kernel, scheduler, ring, packed.value_or(ring));
-      });
+      if (kernel.hasFactorWarp())
+        b.ifThen(b.equal(kernel.warp, warp + 1),
+                 [&] { buildScaleProducer(kernel, scheduler, ring, turn); });
+      if (kernel.hasLiftFactorWarp())
+        b.ifThen(b.equal(kernel.warp, warp + 1), [&] {
+          buildLiftFactorProducer(kernel, scheduler, ring,
+                                  packed.value_or(ring), turn);
+        });
+    }
   };
   if (!packed)
     return produce();

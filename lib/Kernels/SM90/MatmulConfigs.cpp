@@ -137,7 +137,8 @@ static constexpr auto kPingPong = GemmSchedule::PingPong;
 static constexpr RowConfig kRowConfigs[] = {
     {64, kPingPong, 2},     {128, kPingPong, 2},    {64, kCooperative, 1},
     {128, kCooperative, 2}, {192, kCooperative, 3}, {256, kCooperative, 2},
-    {64, kCooperative, 2},  {64, kCooperative, 3},
+    {64, kCooperative, 2},  {64, kCooperative, 3},  {64, kCooperative, 4},
+    {64, kCooperative, 5},  {256, kCooperative, 4},
 };
 static constexpr std::pair<int64_t, int64_t> kClusters[] = {
     {1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}, {4, 2}, {2, 4},
@@ -179,9 +180,22 @@ bool MatmulConfigs::hasSchedule(const TileConfig &config) const {
     return false;
   // ptxas serialized the products of two subtiles, which took 1.3 times as
   // long, and three warpgroups were never faster than two.
-  if (transposes && (config.getSubtiles() > 1 || config.consumers == 3))
+  if (transposes && (config.getSubtiles() > 1 || config.consumers >= 3))
+    return false;
+  // Four share a tile where each lifts 64 rows of it.
+  if (config.consumers == 4 && config.getSharers() == 4 &&
+      (!config.swapped || !canLiftInRegisters()))
     return false;
   return !spec.isMicroscaled() || config.getSubtiles() == 1;
+}
+
+/// The widest tile of so many consumers. ptxas serializes products of those
+/// that have wider ones.
+static int64_t getMostCols(const MatmulSpec &spec, int64_t consumers) {
+  return consumers == 5         ? 24
+         : consumers == 4       ? 56
+         : spec.isMicroscaled() ? 64
+                                : 256;
 }
 
 void MatmulConfigs::addConfigs(bool swapped,
@@ -229,7 +243,7 @@ void MatmulConfigs::addConfigs(bool swapped,
       continue;
     int64_t rowTiles = countTiles(rowExtents, row.rows);
     for (int64_t cols : widths) {
-      if (spec.isMicroscaled() && cols > 64)
+      if (cols > getMostCols(spec, row.consumers))
         continue;
       int64_t colTiles = countTiles(colExtents, cols);
       for (auto [cluster, clusterCols] : kClusters) {
@@ -289,7 +303,8 @@ void MatmulConfigs::addStaged(TileConfig config,
                                          : std::size(kLifters);
   SmallVector<std::pair<int64_t, int64_t>> ways(
       ArrayRef(kLifters).take_front(count));
-  if ((config.getBlockParts() > 1 && spec.b.isLifted()) || spec.b.isArranged)
+  if ((config.getBlockParts() > 1 && spec.b.isLifted()) ||
+      config.getSharers() == 4 || spec.b.isArranged)
     ways.clear();
   bool transposes = transposesRows(spec, config.swapped);
   if (transposes)

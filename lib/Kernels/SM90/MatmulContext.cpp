@@ -51,7 +51,8 @@ std::pair<Value, Value> MatmulContext::getBlocks(const Tile &tile) const {
 
 SmallVector<Value> MatmulContext::loopOverBlocks(
     const Tile &tile, Value first, Value last, ValueRange carried,
-    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) const {
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body, Ring &ring,
+    int64_t turn) const {
   int64_t parts = config.getBlockParts();
   if (parts == 1)
     return b.loop(first, last, b.i32(1), carried, body);
@@ -62,8 +63,14 @@ SmallVector<Value> MatmulContext::loopOverBlocks(
   return b.loop(first, last, b.i32(1), carried,
                 [&](Value round, ValueRange carried) {
                   SmallVector<Value> next(carried);
-                  for (Value begin : begins)
-                    next = body(b.min(b.add(begin, round), end), next);
+                  for (auto [part, begin] : llvm::enumerate(begins)) {
+                    if (int64_t(part) % getProducerTurns() == turn) {
+                      next = body(b.min(b.add(begin, round), end), next);
+                      continue;
+                    }
+                    RingPosition after = ring.advance({next[0], next[1]});
+                    next = {after.stage, after.phase};
+                  }
                   return next;
                 });
 }

@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
 #define FP8_LIB_KERNELS_SM90_MATMULCONTEXT_H
 
+#include "../Blocks/Ring.h"
 #include "../Matmul/MatmulBlock.h"
 #include "MatmulLayout.h"
 
@@ -39,14 +40,23 @@ public:
   bool hasLiftFactorWarp() const {
     return layout.lift && hasByteFactors(layout.lift->lifting);
   }
+  /// Warps that fill the ring in turns: a stage of few bytes takes one as long
+  /// as one of many, so that where consumers have parts of K two share these. A
+  /// stage is always filled by the same one.
+  int64_t getProducerTurns() const {
+    return config.getBlockParts() > 1 ? 2 : 1;
+  }
   /// A tile's K blocks in the order in which the ring has them: [first, last)
   /// of its numbers, and what runs for each. Where consumers sum parts of K the
   /// numbers are of rounds, in which each of them has a block: a part that is
-  /// shorter has its last one, or the next part's first, once more.
+  /// shorter has its last one, or the next part's first, once more. Of warps
+  /// that take turns one runs for the blocks of its own parts, and passes the
+  /// others' stages in the ring.
   std::pair<Value, Value> getBlocks(const Tile &tile) const;
-  SmallVector<Value> loopOverBlocks(
-      const Tile &tile, Value first, Value last, ValueRange carried,
-      llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) const;
+  SmallVector<Value>
+  loopOverBlocks(const Tile &tile, Value first, Value last, ValueRange carried,
+                 llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body,
+                 Ring &ring, int64_t turn) const;
   /// Where part `part` (i32) of the tile's K begins, and with the number of
   /// parts where K ends.
   Value getPartBegin(const Tile &tile, Value part) const;

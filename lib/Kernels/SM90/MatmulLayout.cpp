@@ -114,6 +114,10 @@ static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
   if (spec.b.isLifted())
     return getRegistersBesideLifters(consumers, lifters,
                                      hasByteFactors(spec.b.lifting));
+  if (consumers > 3) {
+    int64_t all = 512 / (consumers + 1) / 8 * 8 * (consumers + 1);
+    return {40, (all - 40) / consumers / 8 * 8};
+  }
   if (consumers == 3)
     return spec.isBlocked() ? std::pair<int64_t, int64_t>{40, 152}
                             : std::pair<int64_t, int64_t>{32, 160};
@@ -412,6 +416,12 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
       (!takesParts || config.getStages() % config.getBlockParts() != 0))
     return fail("expected consumers that share K with factors of 32 of K, or "
                 "without lifters, and as many stages for each, but got {0}",
+                config);
+  // Words of the next block are made before the last one's stage is given back.
+  if (config.getBlockParts() > 1 && config.getLifters() == 0 &&
+      config.getStages() < 2 * config.getBlockParts())
+    return fail("expected two stages for each consumer that lifts in registers "
+                "and has a part of K, but got {0}",
                 config);
   if (takesParts && config.getPartsOfK() > 1 &&
       (ShapedType::isDynamic(spec.k) ||

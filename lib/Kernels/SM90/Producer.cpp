@@ -161,7 +161,7 @@ static void copyStage(const MatmulContext &kernel, const Tile &tile,
 
 void sm90::buildOperandProducer(const MatmulContext &kernel,
                                 const TileScheduler &scheduler, Ring ring,
-                                std::optional<Ring> packed) {
+                                std::optional<Ring> packed, int64_t turn) {
   KernelBuilder &b = kernel.b;
   const MatmulLayout &layout = kernel.layout;
   int64_t bytesOfFactors = (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
@@ -205,7 +205,8 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
                    copyStage(kernel, tile, operands, stage, packed);
                    RingPosition next = ring.advance(position);
                    return {next.stage, next.phase};
-                 });
+                 },
+                 ring, turn);
            };
            auto [first, last] = kernel.getBlocks(tile);
            if (!TileConfig::get(kernel.config).skipsZeros())
@@ -245,7 +246,8 @@ static ScaleFactorCopy getScaleFactorCopy(const MatmulContext &kernel, bool ofA,
 }
 
 void sm90::buildScaleProducer(const MatmulContext &kernel,
-                              const TileScheduler &scheduler, Ring ring) {
+                              const TileScheduler &scheduler, Ring ring,
+                              int64_t turn) {
   KernelBuilder &b = kernel.b;
   GemmConfigAttr config = kernel.config;
   const MatmulLayout &layout = kernel.layout;
@@ -276,6 +278,7 @@ void sm90::buildScaleProducer(const MatmulContext &kernel,
                      /*noinc=*/true);
                  RingPosition next = ring.advance(position);
                  return {next.stage, next.phase};
-               });
+               },
+               ring, turn);
          });
 }

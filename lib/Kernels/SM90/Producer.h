@@ -17,14 +17,16 @@ namespace mlir::fp8::sm90 {
 
 /// Fills the ring with the operands of this block's tiles, K block by K block,
 /// by bulk tensor copies: one thread. `packed` has the full barriers of weights
-/// that are still to be lifted, if there are any.
+/// that are still to be lifted, if there are any. Where warps take turns, the
+/// blocks of one of them.
 void buildOperandProducer(const MatmulContext &kernel,
                           const TileScheduler &scheduler, Ring ring,
-                          std::optional<Ring> packed);
+                          std::optional<Ring> packed, int64_t turn);
 
 /// Brings the factors of each K block into the same stages: one warp.
 void buildScaleProducer(const MatmulContext &kernel,
-                        const TileScheduler &scheduler, Ring ring);
+                        const TileScheduler &scheduler, Ring ring,
+                        int64_t turn);
 
 } // namespace mlir::fp8::sm90
 

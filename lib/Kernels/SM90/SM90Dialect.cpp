@@ -30,6 +30,14 @@ void SM90Dialect::registerAttributes() {
       >();
 }
 
+/// Consumers of a tile, at most: with 64 rows each has a part of K to itself,
+/// and six have no registers for two K blocks.
+static int64_t getMostConsumers(int64_t rows, bool swapAB) {
+  if (!swapAB)
+    return 3;
+  return rows == 64 ? 5 : rows == 256 ? 4 : 3;
+}
+
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 LogicalResult
@@ -45,7 +53,8 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
   // gemm_c3, first: the others divide by these.
   if (failed(checkRanges(emitError, {{"stages", stages, 2, 16},
-                                     {"consumers", consumers, 1, 3},
+                                     {"consumers", consumers, 1,
+                                      getMostConsumers(rows, swapAB)},
                                      {"group", group, 1, 64},
                                      {"split_k", splitK, 1, 64},
                                      {"cluster_m", clusterM, 1, 4},

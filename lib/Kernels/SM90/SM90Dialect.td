@@ -64,7 +64,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | --- | --- |
     | `tile_m`, `tile_n` | extents of an output tile |
     | `stages` | stages of the ring between the TMA producer and the consumers |
-    | `consumers` | consumer warpgroups, beside one producer warpgroup; two or three of a tile that has 64 rows of the tensor core's sum parts of K, which are added up in a fixed order |
+    | `consumers` | consumer warpgroups, beside one producer warpgroup; two to five of a tile that has 64 rows of the tensor core's sum parts of K, which are added up in a fixed order |
     | `schedule` | `cooperative`: they share a tile; `ping_pong`: two of them take tiles in turn, one multiplies while the other stores |
     | `group` | tiles along M that are walked before the next one along N, for reuse in L2 |
     | `split_k` | parts of K that are summed in different blocks, in f32 and in a fixed order |
@@ -84,7 +84,8 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       `swap_ab` `tile_n`) is a multiple of 64 for every consumer that shares a
       tile, and at most 256, or with `swap_ab` 64 where they share K;
     - (C2) the other extent is a multiple of 8, and at most 256;
-    - (C3) `stages` is in 2..16, `consumers` in 1..3, `group` in 1..64,
+    - (C3) `stages` is in 2..16, `consumers` in 1..3, or with `swap_ab` and
+      a `tile_n` of 64 in 1..5, of 256 in 1..4, `group` in 1..64,
       `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1,
       `lifters` in 0..2, `lift_warps` 1, 2, 4 or 8 and at most four for each of
       `lifters`, or 4 without any;

@@ -1,4 +1,4 @@
-"""Models whose codes of four bits lie as kernels for Hopper read them."""
+"""Models whose codes lie as kernels for Hopper read them that lift them to bf16 or E4M3."""
 
 import dataclasses
 
@@ -10,20 +10,39 @@ from fp8.torch import experts, quantized_linear
 from fp8.torch.code_order import BLOCK, arrange_codes, restore_codes
 
 
+# An E4M3 without its sign that is no number; the largest E8M0 that kernels multiply arranged ones with, 2^7.
+_NAN, _MOST = 0x7f, 134
+
+
+def _find_reason_of_e4m3(module, scheme):
+    """The same of codes of 8 bits."""
+    if scheme.input_block is not None:
+        return "they have 8 bits, which tensor cores multiply as they are"
+    if scheme.scale == "f32" and not scheme.multiplies_sums(module.out_features, module.in_features):
+        return "they become bf16 in memory, since no kernel reads such factors"
+    if bool(((module._parameters["weight"].data.view(torch.uint8) & _NAN) == _NAN).any()):
+        return "some are no numbers"
+    # Kernels take a larger one for a negative number.
+    if scheme.scale == "e8m0" and bool((module.weight_scale.data.view(torch.uint8) > _MOST).any()):
+        return "factors are larger than 2^7, or no numbers"
+    return None
+
+
 def find_reason(module):
     """Why codes of a QuantizedLinear or of the weights of experts stay as they are, or None."""
     scheme = module.scheme
     if scheme.arranged:
         return "they are arranged"
-    if not scheme.shares_bytes:
-        return "they have 8 bits"
+    reason = None if scheme.shares_bytes else _find_reason_of_e4m3(module, scheme)
+    if reason:
+        return reason
     if scheme.packed:
         if module.out_features % 4:
             return "N is no multiple of 4"
         return "factors of activations change along K" if (scheme.input_block or (1, 1))[1] else None
     if module.in_features % BLOCK:
         return f"K is no multiple of {BLOCK}"
-    if scheme.in_halves:
+    if scheme.in_halves or not scheme.shares_bytes:
         # Kernels read an even number of rows whose factors begin within words.
         return "N is odd" if module.out_features % 2 and module.in_features % (2 * BLOCK) else None
     factors = module.weight_scale.data.view(torch.uint8)
@@ -33,7 +52,7 @@ def find_reason(module):
 
 def _exchange(module, scheme, change):
     """Puts changed codes, under the name that they have in `scheme`."""
-    old, new = ("weight_packed", "weight_arranged")[::1 if scheme.arranged else -1]
+    old, new = (scheme.plain_codes, "weight_arranged")[::1 if scheme.arranged else -1]
     kept = module.origin, module.lost, module.exactness
     tensors = {new if name == old else name: change(value.data) if name == old else value.data
                for name, value in module._parameters.items() if name != "bias" and value is not None}
@@ -56,8 +75,8 @@ def set_arranged(module, arranged):
 
 
 def arrange(model, arranged=True):
-    """Lays codes of four bits of a quantized model as kernels for Hopper read them with fewest instructions, in place, or
-    with `arranged=False` back, bit by bit. Returns for each layer, by name, "arranged" or "plain", or the reason why it
+    """Lays codes of a quantized model as kernels for Hopper read them with fewest instructions, in place, or with
+    `arranged=False` back, bit by bit: those of four bits, and of 8 bits those beside activations in bf16. Returns for each layer, by name, "arranged" or "plain", or the reason why it
     stays as it is.
 
     Layers compute what they did, on any device: where no kernel reads such codes, each call puts them back first. So this

@@ -1,4 +1,4 @@
-"""Codes of four bits in the order in which kernels for Hopper read them that lift weights in registers (fp8.arranged,
+"""Codes in the order in which kernels for Hopper read them that lift weights in registers (fp8.arranged,
 docs/PackedWeights.md), and back, bit by bit."""
 
 import functools
@@ -31,15 +31,28 @@ def _list_bits():
     return [bits[at] for at in range(64)]
 
 
+def _list_bits_of_e4m3():
+    """The same of the four words of a thread, whose codes have 8 bits."""
+    bits = [None] * 128
+    for pair in range(8):
+        for half in (0, 1):
+            at = pair // 2 * 32 + half * 16
+            # The first pair of a word has its bits where a bf16 has them, the second those that it leaves.
+            places = [4, 5, 6, 7, 8, 9, 10, 15] if pair % 2 == 0 else [0, 1, 2, 3, 12, 13, 14, 11]
+            for bit, place in enumerate(places):
+                bits[at + place] = pair, half, bit
+    return bits
+
+
 @functools.lru_cache(maxsize=None)
-def _make_order(is_lifted):
-    """For each bit of an arranged block the number of the plain bit that it is."""
+def _make_order(is_lifted, width=4):
+    """For each bit of an arranged block of codes of `width` bits the number of the plain bit that it is."""
     order = []
     for quad in range(4):
         if not is_lifted:
-            for pair, half, bit in _list_bits():
+            for pair, half, bit in _list_bits() if width == 4 else _list_bits_of_e4m3():
                 # A pair has two codes of K: eight pairs are two of each 16 elements.
-                order.append((pair * 8 + 2 * quad + half) * 4 + bit)
+                order.append((pair * 8 + 2 * quad + half) * width + bit)
             continue
         own = [4 * quad + i for i in range(4)] + [16 + 4 * quad + i for i in range(4)]
         word = [None] * 32
@@ -52,12 +65,14 @@ def _make_order(is_lifted):
     return torch.tensor(order)
 
 
-def _permute(codes, order):
-    """Bytes whose bits, in blocks of as many, are those that `order` says."""
+def _permute(codes, is_lifted, change):
+    """Bytes whose bits, in blocks of as many, are those that the order says, which `change` makes of that of arranging."""
+    width = 4 if codes.dtype == torch.uint8 else 8
+    order = change(_make_order(is_lifted, width)).to(codes.device)
     if codes.shape[-1] * 8 % len(order):
-        raise ArgumentError(f"expected K to be a multiple of {len(order) // 4}, of which codes are arranged, but got "
-                            f"{codes.shape[-1] * 2}")
-    order = order.to(codes.device)
+        raise ArgumentError(f"expected K to be a multiple of {len(order) // width}, of which codes are arranged, but got "
+                            f"{codes.shape[-1] * 8 // width}")
+    dtype, codes = codes.dtype, codes.view(torch.uint8)
     shifts = torch.arange(8, dtype=torch.uint8, device=codes.device)
     plain = codes.reshape(-1, len(order) // 8)
     result = torch.empty_like(plain)
@@ -65,18 +80,18 @@ def _permute(codes, order):
     for begin in range(0, len(plain), 1 << 16):
         bits = (plain[begin:begin + (1 << 16), :, None] >> shifts & 1).flatten(1)[:, order]
         result[begin:begin + (1 << 16)] = (bits.view(len(bits), -1, 8) << shifts).sum(-1, dtype=torch.uint8)
-    return result.view(codes.shape)
+    return result.view(codes.shape).view(dtype)
 
 
 def arrange_codes(codes, is_lifted=False):
-    """Bytes of ... x K/2, the code of an even column in the lower half, as kernels read them that make bf16 of them, or
-    E4M3 if they are `is_lifted` (fp8.lift). K is a multiple of 64, or of 32. Raises ArgumentError."""
-    return _permute(codes, _make_order(is_lifted))
+    """Bytes of ... x K/2, the code of an even column in the lower half, or E4M3 of ... x K, as kernels read them that make
+    bf16 of them, or E4M3 if they are `is_lifted` (fp8.lift). K is a multiple of 64, or of 32. Raises ArgumentError."""
+    return _permute(codes, is_lifted, lambda order: order)
 
 
 def restore_codes(codes, is_lifted=False):
     """What arrange_codes was given."""
-    return _permute(codes, torch.argsort(_make_order(is_lifted)))
+    return _permute(codes, is_lifted, torch.argsort)
 
 
 def restore_tensors(tensors, scheme):

@@ -82,7 +82,7 @@ def _take_columns(name, tensor, scheme, begin, end):
         return tensor if columns is None or scheme.packed else tensor[:, begin // columns:-(-end // columns)]
     if name not in ("weight", "weight_packed", "weight_arranged"):
         return tensor
-    return tensor[:, begin:end] if name == "weight" else tensor[:, begin // 2:end // 2]
+    return tensor[:, begin // 2:end // 2] if scheme.shares_bytes else tensor[:, begin:end]
 
 
 def take_columns(layer, begin, end):

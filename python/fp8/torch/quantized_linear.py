@@ -54,7 +54,7 @@ class QuantizedWeight(nn.Module):
         self._forget_origin()
         # Codes may lie in the other order there (fp8.torch.arrange).
         scheme = self.scheme
-        own, other = (prefix + name for name in ("weight_packed", "weight_arranged")[::-1 if scheme.arranged else 1])
+        own, other = (prefix + name for name in (scheme.plain_codes, "weight_arranged")[::-1 if scheme.arranged else 1])
         given = state_dict.pop(other, None) if own not in state_dict else None
         if given is not None:
             change = code_order.arrange_codes if scheme.arranged else code_order.restore_codes
@@ -167,7 +167,7 @@ class QuantizedLinear(QuantizedWeight):
                                 f"got {tuple(weight.shape)}")
         tensors = schemes.quantize_weight(weight, self.scheme)
         if self.scheme.arranged:
-            tensors["weight_arranged"] = code_order.arrange_codes(tensors.pop("weight_packed"), self.scheme.packed)
+            tensors["weight_arranged"] = code_order.arrange_codes(tensors.pop(self.scheme.plain_codes), self.scheme.packed)
         self.set_tensors(tensors)
 
     def set_tensors(self, tensors):

@@ -38,7 +38,7 @@ class Scheme:
     - packed: whether a weight is E2M1 with exponents, as fp8.torch.packed has it, and multiplied
       as E4M3 with a scale for each row;
     - in_halves: whether codes are E2M1 with scales in "e8m0", MXFP4, multiplied in high precision;
-    - arranged: whether codes of four bits lie as kernels read them (fp8.torch.arranged);
+    - arranged: whether codes lie as kernels read them that lift them (fp8.torch.arranged);
     - invariant: whether the bits of a row of the result depend on that row of activations alone.
     """
 
@@ -79,6 +79,11 @@ class Scheme:
         """Whether two codes share a byte."""
         return self.packed or self.codes is E2M1
 
+    @property
+    def plain_codes(self):
+        """The name of the stored tensor with codes that are not arranged."""
+        return "weight_packed" if self.shares_bytes else "weight"
+
     def multiplies_sums(self, n, k):
         """Whether sums of products with E4M3, of a weight of N x K, are multiplied with scales, so that kernels read codes."""
         return (self.input_block is None and self.scale == "f32" and not self.packed and self.weight_block[1] is None
@@ -117,14 +122,14 @@ class Scheme:
     def get_tensors(self, n, k):
         """The stored tensors of a weight of N x K: (shape, dtype) by name. These are the names
         of compressed-tensors."""
-        tensors, codes = {}, "weight_arranged" if self.arranged else "weight_packed"
+        tensors, codes = {}, "weight_arranged" if self.arranged else self.plain_codes
         if self.packed:
             tensors[codes] = (n, k // 2), torch.uint8
             tensors["weight_exponents"] = (-(-k // packed.WORD), n), torch.int32
         elif self.shares_bytes:
             tensors[codes] = (n, k // 2), torch.uint8
         else:
-            tensors["weight"] = (n, k), torch.float8_e4m3fn
+            tensors[codes] = (n, k), torch.float8_e4m3fn
         grid = self.get_grid(self.weight_block, n, k)
         dtype = {"f32": torch.float32, "e8m0": torch.uint8, "e4m3": torch.float8_e4m3fn}[self.scale]
         tensors["weight_scale"] = (1,) if self.weight_block == (None, None) else grid, dtype

@@ -272,7 +272,7 @@ def get_stored(module, expert=None):
     tensors = {name: value if expert is None else value[expert] for name, value in module._parameters.items()
                if value is not None and name != "bias"}
     if module.scheme.arranged:
-        tensors["weight_packed"] = code_order.restore_codes(tensors.pop("weight_arranged"), module.scheme.packed)
+        tensors[module.scheme.plain_codes] = code_order.restore_codes(tensors.pop("weight_arranged"), module.scheme.packed)
     if getattr(module, "is_deinterleaved", False):
         tensors = {name: experts.interleave(value, n, name) for name, value in tensors.items()}
     if module.scheme.packed:

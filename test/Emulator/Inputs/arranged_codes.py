@@ -1,4 +1,4 @@
-"""Codes of four bits as kernels of sm_90a read them that lift in registers, after docs/PackedWeights.md and apart from what
+"""Codes as kernels of sm_90a read them that lift in registers, after docs/PackedWeights.md and apart from what
 fp8.torch makes: word by word, as the kernel takes them apart."""
 
 import numpy as np
@@ -43,3 +43,15 @@ def arrange_lifted(codes):
             code = blocks[..., half, :, i]
             words |= (code & 7) << np.uint32(4 * (4 * half + i)) | code >> 3 << np.uint32(8 * i + (7, 3)[half])
     return words.astype("<u4").view(np.uint8).reshape(*codes.shape[:-1], -1)
+
+
+def arrange_e4m3(codes):
+    """Bytes of ... x K for as many E4M3 in bytes, that become bf16."""
+    blocks = codes.reshape(*codes.shape[:-1], -1, 4, 2, 4, 2).astype(np.uint32)  # Words, pairs, quads, and two codes.
+    words = np.zeros((*blocks.shape[:-4], 4, 4), np.uint32)
+    for half in range(2):
+        first, second = blocks[..., 0, :, half], blocks[..., 1, :, half]
+        own = (first & 127) << np.uint32(4) | first >> 7 << np.uint32(15)
+        own |= second & 15 | (second >> 4 & 7) << np.uint32(12) | second >> 7 << np.uint32(11)
+        words |= np.swapaxes(own, -1, -2) << np.uint32(16 * half)
+    return words.astype("<u4").view(np.uint8).reshape(codes.shape)

@@ -99,6 +99,7 @@ func.func @registers(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, 
 }
 
 // CHECK-LABEL: llvm.func @fp8_matmul_sm90a_e4m3_mxfp4_bf16_row_row_fast_8x64_s4c2_swap_registers_g16
+// CHECK-COUNT-2: nvvm.prefetch level = L1
 // CHECK:     llvm.load {{.*}} -> i16
 // CHECK:     nvvm.prmt
 // CHECK:     wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3
@@ -106,7 +107,8 @@ func.func @registers(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, 
 // CHECK:     llvm.store {{.*}} : f32
 // CHECK:     nvvm.barrier id
 // CHECK:     llvm.load {{.*}} -> f32
-// CHECK:     nvvm.cp.async.bulk.tensor.shared.cluster.global
+// Two threads fill the stages, those of a part each: codes, exponents and A.
+// CHECK-COUNT-6: nvvm.cp.async.bulk.tensor.shared.cluster.global
 
 // -----
 
@@ -120,6 +122,22 @@ func.func @codes(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, %s: 
   // expected-error @below {{expected consumers that share K with factors of 32 of K, or without lifters, and as many stages for each}}
   %0 = fp8.matmul %a, %b accumulate = fast
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 2, swap_ab = true, store = direct>}
+    : !x, !w -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// -----
+
+// A stage is given back once the words of the next one are made.
+
+!x = !fp8.scaled<8x1024xf8E4M3FN, block = [1, *], scale = f32>
+!w = !fp8.scaled<64x1024xf8E4M3FN, block = [1, *], scale = f32>
+func.func @one_stage(%a: !x, %p: tensor<64x1024xf4E2M1FN>, %e: tensor<8x64xi32>, %s: tensor<64x1xf32>) -> tensor<8x64xbf16> {
+  %l = fp8.lift %p, %e folded : tensor<64x1024xf4E2M1FN>, tensor<8x64xi32> -> tensor<64x1024xf8E4M3FN>
+  %b = fp8.assemble %l, %s : tensor<64x1024xf8E4M3FN>, tensor<64x1xf32> -> !w
+  // expected-error @below {{expected two stages for each consumer that lifts in registers and has a part of K}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 4, swap_ab = true, store = direct, lifters = 0>}
     : !x, !w -> tensor<8x64xbf16>
   return %0 : tensor<8x64xbf16>
 }
