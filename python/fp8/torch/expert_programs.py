@@ -31,8 +31,9 @@ class Gate(namedtuple("Gate", "alpha limit offset interleaved")):
         return (u + self.offset) * g * torch.sigmoid(self.alpha * g)
 
 
-class Shape(namedtuple("Shape", "scheme groups n k bias")):
-    """What a product is of: the str of a Scheme, how many weights of N x K there are, and whether each has a bias."""
+class Shape(namedtuple("Shape", "scheme groups n k bias is_whole", defaults=(False,))):
+    """What a product is of: the str of a Scheme, how many weights of N x K there are, the type of their biases, and whether
+    all of a weight has one factor that results are multiplied with."""
 
     __slots__ = ()
 
@@ -59,8 +60,8 @@ def _write_product(shape, x, element, rows, suffix, more=()):
     a = program_text.write_input(scheme, x, shape.k, element, rows, suffix, per_row)
     w = program_text.write_weight(scheme, shape.n, shape.k, element, shape.groups, suffix)
     steps, arguments = [], [*w.arguments, *a.arguments]
-    if scheme.scale == "e4m3":
-        steps.append(("mulf", f"%factor{suffix}", f"tensor<{rows}x{shape.n}xf32>"))
+    if scheme.scale == "e4m3" or scheme.multiplies_sums(shape.n, shape.k):
+        steps.append(("mulf", f"%factor{suffix}", f"tensor<{rows}x{1 if shape.is_whole else shape.n}xf32>"))
     if shape.bias:
         steps.append(("addf", f"%bias{suffix}", f"tensor<{rows}x{shape.n}x{shape.bias}>"))
     steps += more
@@ -137,6 +138,12 @@ def compile(shapes, gate, element, rows, target):
         [("experts", shapes)], write(shapes, gate, element, rows), target=target, **options).functions[FUNCTION]
 
 
+@functools.lru_cache(maxsize=None)
+def _make_units(groups, n, count, device):
+    """Factors that are 1, of all weights of a shape."""
+    return torch.full((groups, n, count), 127, dtype=torch.uint8, device=device).view(torch.float8_e8m0fnu)
+
+
 def _gather(shape, tensors, bias, owners, rows):
     """What a product takes behind x and ends; `owners` are the experts of the rows."""
     scheme = Scheme.read(shape.scheme)
@@ -145,7 +152,13 @@ def _gather(shape, tensors, bias, owners, rows):
     for name in ("weight", "weight_packed", "weight_arranged", "weight_exponents"):
         given += [values[name]] if name in values else []
     scale = values["weight_scale"]
-    given.append(scale.view(torch.float8_e8m0fnu) if scheme.scale == "e8m0" else scale)
+    if scheme.multiplies_sums(shape.n, shape.k):
+        # A scale for each row of a weight, or one for the weight.
+        factors = scale.flatten(1)[owners]
+        given += [_make_units(shape.groups, shape.n, shape.k // 32, scale.device),
+                  factors if shape.is_whole else factors.expand(-1, shape.n)]
+    else:
+        given.append(scale.view(torch.float8_e8m0fnu) if scheme.scale == "e8m0" else scale)
     if not scheme.dynamic:
         if scheme.scale == "e4m3":
             given.append(values["input_global_scale"].min().view(1, 1))
@@ -155,7 +168,7 @@ def _gather(shape, tensors, bias, owners, rows):
     if scheme.scale == "e4m3":
         # A scale for the weight, or one for each of its parts.
         factors = values["weight_global_scale"].reciprocal()[owners]
-        given.append(make_dense(factors.repeat_interleave(shape.n // factors.shape[1], 1)))
+        given.append(factors if shape.is_whole else factors.repeat_interleave(shape.n // factors.shape[1], 1))
     if bias is not None:
         given.append(bias[owners])
     return given

@@ -69,7 +69,11 @@ class QuantizedGroups(QuantizedWeight):
 
     def get_shape(self):
         bias = None if self.bias is None else schemes.ELEMENTS[self.bias.dtype]
-        return Shape(self._scheme, self.groups, self.out_features, self.in_features, bias)
+        factors = self._parameters.get("weight_global_scale")
+        if factors is None and self.scheme.multiplies_sums(self.out_features, self.in_features):
+            factors = self.weight_scale.flatten(1)
+        return Shape(self._scheme, self.groups, self.out_features, self.in_features, bias,
+                     factors is not None and factors.shape[1] == 1)
 
     def extra_repr(self):
         return (f"{self.groups} of in_features={self.in_features}, out_features={self.out_features}, "

@@ -76,7 +76,8 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
     """A weight of N x K, or one for each of some groups. Where activations are in high precision, it is what it is
     rounded to their type. NVFP4's scale for the tensor is %wg, and of groups 1: results are multiplied with theirs. So
     are sums in high precision with %wg, since kernels read codes and factors, which are a bf16 without it, and sums of
-    E4M3 with %ws where that is one for each row, or one for all."""
+    E4M3 with %ws where that is one for each row, or one for all. Of groups these take %units in place of %ws, factors that
+    are 1, and their results are multiplied, too."""
     is_nvfp4, scale = scheme.scale == "e4m3", SCALES[scheme.scale].mlir
     first = "" if groups is None else f"{groups}x"
     sizes = f"{first}{n}x{k}"
@@ -93,8 +94,9 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
         exponents = f"tensor<{first}{-(-k // packed.WORD)}x{n}xi32>"
         arguments[:1] = [f"%p{suffix}: {stored} {marks}", f"%e{suffix}: {exponents}"]
         lines.append(f"{w} = fp8.lift %p{suffix}, %e{suffix} : {stored}, {exponents} -> {codes}")
-    if scheme.multiplies_sums(n, k) and groups is None:
-        return _write_unscaled(scheme, n, k, element, arguments, suffix)
+    if scheme.multiplies_sums(n, k):
+        return (_write_unscaled(scheme, n, k, element, arguments, suffix) if groups is None else
+                _write_unscaled_groups(groups, n, k, element, arguments[0], suffix))
     one = f"tensor<{'x'.join('1' * rank)}xf32>"
     if is_nvfp4:
         lines.append(f"%one{suffix} = arith.constant dense<1.0> : {one}")
@@ -127,6 +129,16 @@ def _write_unscaled(scheme, n, k, element, arguments, suffix):
         return Operand(arguments, lines, f"%dense{suffix}", wide, (("mulf", scale, ONE),))
     lines.append(f"%wr{suffix} = tensor.collapse_shape {scale} [[0, 1]] : tensor<{n}x1xf32> into tensor<{n}xf32>")
     return Operand(arguments, lines, f"%dense{suffix}", wide, (("mulf", f"%wr{suffix}", f"tensor<{n}xf32>"),))
+
+
+def _write_unscaled_groups(groups, n, k, element, codes, suffix):
+    """The same of groups: as a constant, factors that are 1 would be a thirtieth of all weights."""
+    sizes, units = f"{groups}x{n}x{k}", f"tensor<{groups}x{n}x{k // 32}x{E8M0.mlir}>"
+    of_codes, wide = f"tensor<{sizes}x{E4M3.mlir}>", f"tensor<{sizes}x{element}>"
+    scaled = f"!fp8.scaled<{sizes}x{E4M3.mlir}, block = [1, 1, 32], scale = {E8M0.mlir}>"
+    lines = [f"%wq{suffix} = fp8.assemble %w{suffix}, %units{suffix} : {of_codes}, {units} -> {scaled}",
+             f"%dense{suffix} = fp8.dequantize %wq{suffix} : {scaled} -> {wide}"]
+    return Operand([codes, f"%units{suffix}: {units}"], lines, f"%dense{suffix}", wide)
 
 
 def write_epilogue(element, steps):
