@@ -152,6 +152,10 @@ def check_experts(recipe, weights, activations):
     [(shapes, gate)] = model["experts"].programs
     text = expert_programs.write(shapes, gate, "bf16", 64)
     check(f"experts in {weights}: the program", text.count("fp8.arranged = 1") == 2)
+    if recipe == "nvfp4":
+        check("a factor for each row", "%factor1: tensor<64x1xf32>" in text)
+    if recipe == "rowwise" and not weights:
+        check("factors of 1", "%units1: tensor<4x64x4xf8E8M0FNU>" in text and "%factor1: tensor<64x64xf32>" in text)
 
 
 def check_programs():
@@ -208,6 +212,7 @@ if __name__ == "__main__":
     if transformers:
         check_experts("nvfp4", None, "bf16")
         check_experts("mxfp8", None, "bf16")
+        check_experts("rowwise", None, "bf16")
         check_experts("rowwise", "mxfp4", None)
     print("wrong" if FAILURES else "all right")
     sys.exit(bool(FAILURES))
