@@ -23,6 +23,10 @@ CASES = [
     (Attention("bf16", 1, 129, 70, 2, 1, 64, dim_of_v=128, dropout=0.25), "f8E4M3FN"),
     (Attention("f16", 2, 70, 130, 2, 2, 128, window=(30, 5), data="outliers", layout="bhsd"), "f8E5M2"),
     (Attention("bf16", 1, 90, 80, 1, 1, 256, lse=False), "f8E4M3FN"),
+    # Codes go where queries of other warps were.
+    (Attention("bf16", 1, 256, 256, 1, 1, 160, lse=False, window=(None, 0)), "f8E4M3FN"),
+    (Attention("bf16", 1, 256, 256, 1, 1, 192, lse=False, window=(None, 0)), "f8E4M3FN"),
+    (Attention("f16", 1, 256, 256, 1, 1, 224, lse=False, window=(None, 0)), "f8E5M2"),
     # What it has no kernel for stays two.
     (Attention("bf16", 1, 1, 300, 8, 2, 128), "f8E4M3FN"),
     (Attention("bf16", 1, 40, 30, 1, 1, 48), "f8E4M3FN"),

@@ -34,7 +34,7 @@ using namespace mlir::fp8::sm90;
 
 /// Named barriers: 1.. are the warpgroups' own, these their turns, and that of
 /// all of them.
-static constexpr int64_t kFirstTurn = 4, kHiddenValues = 7;
+static constexpr int64_t kFirstTurn = 4, kAllConsumers = 7;
 
 namespace {
 /// Registers that a tile hands on to the next.
@@ -282,7 +282,7 @@ void AttentionConsumer::hideValues(
              kernel.getPlace(memory.v, memory.offsetV, at.stage), threads,
              isHidden);
     fenceForBulkCopies(b);
-    b.namedBarrier(b.i32(kHiddenValues), threads);
+    b.namedBarrier(b.i32(kAllConsumers), threads);
   });
 }
 
@@ -506,6 +506,10 @@ void AttentionConsumer::build() {
              ringOfQ.release(q.stage, kernel.lane);
            if (!inChunks)
              finish(tile, state);
+           // Rows of codes are shorter than those of Q and of numbers, and
+           // would lie on rows that other warps still read.
+           if (sharesQ && spec.rounded && memory.output.width != memory.q.width)
+             b.namedBarrier(b.i32(kAllConsumers), 128 * config.getConsumers());
            if (hasFewQueries)
              parts.store(tile, *softmax, state.sums, state.rows);
            else

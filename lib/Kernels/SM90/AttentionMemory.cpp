@@ -68,7 +68,7 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
                     ? "?"
                     : std::to_string(spec.queries));
   // Another kernel of these would have other bits.
-  if (spec.rounded && spec.getHeadsOfFewQueries())
+  if (spec.rounded && (spec.getHeadsOfFewQueries() || config.isForFewQueries()))
     return fail("expected a result of 16 bits of few queries, but got codes");
   if (spec.rounded && spec.headDimOfV % 32 != 0)
     return fail("expected values of a multiple of 32 columns for codes, but "
