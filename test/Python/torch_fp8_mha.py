@@ -7,6 +7,7 @@ import copy
 import os
 import tempfile
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -111,8 +112,53 @@ class Results(unittest.TestCase):
                 ours, theirs = step(model, self.x), step(plain, self.x)
             self.assertLess(find_error(ours, theirs), 0.08)
             self.assertLess(find_error(model.qkv.weight.grad, plain.qkv.weight.grad), 0.12)
-        with self.assertRaisesRegex(fp8.UnsupportedError, "in codes, by fp8_mha, to stay as it is"):
-            convert(behind=lambda y: y.mul_(2))(self.x)
+        for behind in lambda y: y.mul_(2), lambda y: F.dropout(y, 0.5, inplace=True):
+            with self.assertRaisesRegex(fp8.UnsupportedError, "to stay as it is, but aten.mul_.Tensor writes to it, as dropout"):
+                convert(behind=behind)(self.x)
+
+    def test_are_written_to_numbers(self):
+        def set_rows(y):
+            made = torch.zeros_like(y)
+            made[:, 3:] = y[:, 3:]
+            made[:, :3] = y[:, :3]
+            return made
+
+        def add(y):
+            made = torch.ones_like(y)
+            made += y
+            return made.index_add_(0, torch.tensor([0, 1]), y)
+
+        for behind in set_rows, add, lambda y: torch.empty_like(y).copy_(y):
+            model, plain = convert(behind=behind), convert(DPA, behind=behind)
+            ours, theirs = step(model, self.x), step(plain, self.x)
+            self.assertIsInstance(model.seen, CodedResult)
+            self.assertLess(find_error(ours, theirs), 0.08)
+            self.assertLess(find_error(model.qkv.weight.grad, plain.qkv.weight.grad), 0.12)
+
+    def test_have_no_memory_of_their_own(self):
+        model = convert()
+        with torch.no_grad():
+            model(self.x)
+        y, wide = model.seen, model.seen.widen()
+        self.assertTrue(torch.equal(torch.cat([y, y], out=torch.empty(0, dtype=y.dtype)), torch.cat([wide, wide])))
+        more = wide.clone()
+        torch._foreach_add_([more], [y])
+        self.assertTrue(torch.equal(more, wide + wide))
+        self.assertEqual(y.tolist(), wide.tolist())
+        self.assertTrue(torch.equal(torch.from_dlpack(y), wide))
+        for write in (lambda: torch.add(wide, wide, out=y), lambda: torch._foreach_add_([y], [wide])):
+            with self.assertRaisesRegex(fp8.UnsupportedError, "to stay as it is"):
+                write()
+        with self.assertRaisesRegex(fp8.UnsupportedError, "expected numbers to share"):
+            y.share_memory_()
+
+    def test_are_for_a_compiled_layer(self):
+        model, plain = convert(), convert()
+        model.out.compile(backend="aot_eager")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "Dynamo")
+            self.assertTrue(torch.equal(step(model, self.x), step(plain, self.x)))
+        self.assertIsInstance(model.seen, CodedResult)
 
     def test_stay_numbers(self):
         # By present scales, as in Transformer Engine, in f32, and in graphs.
@@ -137,6 +183,22 @@ class Results(unittest.TestCase):
         self.assertIsInstance(y, CodedResult)
         self.assertTrue(torch.equal(y.codes, theirs.codes))
         self.assertLess(find_error(y, F.scaled_dot_product_attention(q, k, v)), 0.08)
+
+    def test_have_numbers_for_scales(self):
+        q, k, v = (make(1, 2, 24, 32, seed=seed).bfloat16() for seed in range(3))
+        v = v / 100
+        of_v = v.abs().max().item() / 448
+        expected = F.scaled_dot_product_attention(q, k, v)
+        for options, factor in (({}, of_v), ({"o_scale": of_v / 2}, of_v / 2)):
+            scales = fp8.torch.AttentionScales(MHA)
+            scales.set_scales(1 / 64, 1 / 64, of_v, **options)
+            y = fp8.torch.scaled_dot_product_attention(q, k, v, scales=scales)
+            self.assertAlmostEqual(y.factor.item(), factor, delta=factor / 1e6)
+            self.assertLess(find_error(y, expected), 0.08)
+        with self.assertRaisesRegex(fp8.ArgumentError, "finite and positive, but got 1.0, 1.0, 1.0, 0.0"):
+            scales.set_scales(1, 1, 1, o_scale=0)
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected no o_scale"):
+            fp8.torch.AttentionScales(DPA).set_scales(1, 1, 1, o_scale=1)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ CHILD = "fp8_attention"
 # What the text of a recipe ends with whose results are codes; it is no key of the compiler's.
 _CODES = "fp8_mha=true"
 SLOTS = "q", "k", "v"
+_RESULT = "o"
 
 
 def _read(text):
@@ -86,9 +87,10 @@ class AttentionUnit(linear_ops.Unit):
         kind, options = _read(recipe)
         self._prefix = _find_prefix(recipe, name) if kind == "static" else ""
         # A file without the scale of results is one of attention with numbers for a result.
-        self.gives_codes &= kind != "static" or f"{self._prefix}o" in _list_slots(options.get("state", ""))
+        self.gives_codes &= kind != "static" or f"{self._prefix}{_RESULT}" in _list_slots(options.get("state", ""))
         self._attribute = _write_attribute(recipe)
-        self._begins = True
+        # Whether operands, and the result, may have no scales yet.
+        self._begins = self._begins_result = True
 
     @property
     def has_steps(self):
@@ -105,9 +107,12 @@ class AttentionUnit(linear_ops.Unit):
         is_coded = codes and self.gives_codes and shape.element != "f32"
         program = self._get_program(shape, target, is_coded)
         function = program.functions["attention"]
-        if function.takes_state and self.groups and self._begins:
-            self._set_first_scales(tensors[:3])
+        shares = function.takes_state and self.groups and self.has_steps
+        if shares and self._begins:
+            self._set_first_scales(SLOTS, tensors[:3])
         self._begins = False
+        if shares and is_coded and self._begins_result:
+            self._set_first_scale_of_result(shape, target, tensors)
         results = function(*tensors, state=self.state if function.takes_state else None)
         if not is_coded:
             return results
@@ -125,7 +130,7 @@ class AttentionUnit(linear_ops.Unit):
                 self.state.freeze()
         return program
 
-    def _set_first_scales(self, tensors):
+    def _set_first_scales(self, names, tensors):
         """Those of the largest numbers of all ranks, where a slot has no history."""
         from fp8.torch import collectives, shard_programs
         if not shard_programs.begins_with_current(self.recipe):
@@ -135,9 +140,15 @@ class AttentionUnit(linear_ops.Unit):
         for group in self.groups:
             collectives.reduce_max(amaxes, group)
         codes = types.SimpleNamespace(format=find_format(self.recipe))
-        for slot, amax in zip(self.state.slots.values(), amaxes.tolist()):
-            if slot.recorded == 0:
-                self.state.set_scale(slot.name, shard_programs.make_first_scale(codes, self.recipe, amax))
+        for name, amax in zip(names, amaxes.tolist()):
+            if self.state.slots[name].recorded == 0:
+                self.state.set_scale(name, shard_programs.make_first_scale(codes, self.recipe, amax))
+
+    def _set_first_scale_of_result(self, shape, target, tensors):
+        """The same of the result, which is computed as numbers for that, once."""
+        self._begins_result = False
+        function = self._get_program(shape, target).functions["attention"]
+        self._set_first_scales([_RESULT], [function(*tensors, state=self.state)[0]])
 
     def prepare(self, device):
         """Makes the state, if there is none and the recipe has one: slots are the same, whatever calls are of."""
@@ -146,7 +157,7 @@ class AttentionUnit(linear_ops.Unit):
 
     def set_saved(self, saved):
         super().set_saved(saved)
-        self._begins = True
+        self._begins = self._begins_result = True
 
     def freeze(self, is_on):
         self.is_frozen = is_on
@@ -226,7 +237,7 @@ class AttentionScales(nn.Module):
 
     @property
     def scales(self):
-        """The slots of query, key and value of each call, by its key in `units`."""
+        """The slots of query, key and value of each call, and of a result in codes, by its key in `units`."""
         return {key: unit.state.slots for key, unit in self._units.items() if unit.state is not None}
 
     def share_amaxes(self, group):
@@ -243,16 +254,22 @@ class AttentionScales(nn.Module):
         for unit in self._units.values():
             unit.freeze(is_on)
 
-    def set_scales(self, q_scale, k_scale, v_scale, device="cpu"):
-        """Gives numbers, as checkpoints have them: codes times them are values. They stay until `freeze(False)`."""
+    def set_scales(self, q_scale, k_scale, v_scale, device="cpu", *, o_scale=None):
+        """Gives numbers, as checkpoints have them: codes times them are values. They stay until `freeze(False)`. A result
+        in codes, by fp8_mha, has V's scale where `o_scale` is None: without dropout none of its numbers is above V's
+        largest."""
         if self.recipe is None or _read(self.recipe)[0] != "delayed":
             raise ArgumentError(f"expected scales to be set of delayed scaling, but got '{self.recipe}'")
-        scales = [float(scale) for scale in (q_scale, k_scale, v_scale)]
-        if not all(0 < scale < math.inf and 0 < 1 / scale < math.inf for scale in scales):
-            raise ArgumentError(f"expected scales to be finite and positive, but got {', '.join(map(str, scales))}")
         unit = self.get_unit(self.recipe)
+        if o_scale is not None and not unit.gives_codes:
+            raise ArgumentError("expected no o_scale, but of a recipe with fp8_mha, whose results are codes")
+        given = {**dict(zip(SLOTS, (q_scale, k_scale, v_scale))), _RESULT: v_scale if o_scale is None else o_scale}
+        scales = {name: float(scale) for name, scale in given.items() if name != _RESULT or unit.gives_codes}
+        if not all(0 < scale < math.inf and 0 < 1 / scale < math.inf for scale in scales.values()):
+            written = ", ".join(map(str, scales.values()))
+            raise ArgumentError(f"expected scales to be finite and positive, but got {written}")
         unit.prepare(torch.device(device))
-        for slot, scale in zip(SLOTS, scales):
+        for slot, scale in scales.items():
             unit.state.set_scale(slot, 1 / scale)
         self.freeze()
 

@@ -16,6 +16,22 @@ _MOVES = {_aten.view.default, _aten._unsafe_view.default, _aten.transpose.int, _
           _aten.squeeze.default, _aten.slice.Tensor, _aten.select.int, _aten.expand.default}
 
 
+def _writes(func, args, kwargs):
+    """Whether an operation writes to a CodedResult; others' memory may be written from one."""
+    schema = func._schema
+    if not schema.is_mutable:
+        return False
+    given = {**dict(zip((argument.name for argument in schema.arguments), args)), **kwargs}
+    written = [given.get(argument.name) for argument in schema.arguments
+               if argument.alias_info is not None and argument.alias_info.is_write]
+    return any(isinstance(x, CodedResult) for x in torch.utils._pytree.tree_leaves(written))
+
+
+def _refuse(func):
+    return UnsupportedError(f"expected an attention's result in codes, by fp8_mha, to stay as it is, but {func} writes to it, "
+                            f"as dropout with inplace=True does: make it numbers first, x + 0")
+
+
 class CodedResult(torch.Tensor):
     """Numbers of a 16-bit type, or f32, that are `codes`, of a type of 8 bits, times a `factor`, f32 1 x 1."""
 
@@ -34,15 +50,25 @@ class CodedResult(torch.Tensor):
     def __repr__(self, **_):
         return f"CodedResult({self.widen()!r})"
 
+    def tolist(self):
+        return self.widen().tolist()
+
+    def __dlpack__(self, **options):
+        # PyTorch says what is wrong where there is a gradient.
+        return super().__dlpack__(**options) if self.requires_grad else self.widen().__dlpack__(**options)
+
+    def share_memory_(self):
+        raise UnsupportedError("expected numbers to share, but got an attention's result in codes, by fp8_mha, which has no "
+                               "memory of its own: make it numbers first, x + 0")
+
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if func in _MOVES:
             x = args[0]
             return cls(func(x.codes, *args[1:], **kwargs), x.factor, x.dtype)
-        if func._schema.is_mutable:
-            raise UnsupportedError(f"expected an attention's result in codes, by fp8_mha, to stay as it is, but {func} writes "
-                                   f"to it: clone it first, as numbers: x + 0")
+        if _writes(func, args, kwargs):
+            raise _refuse(func)
         args, kwargs = torch.utils._pytree.tree_map_only(cls, cls.widen, (args, kwargs))
         return func(*args, **kwargs)
 

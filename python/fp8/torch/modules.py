@@ -107,7 +107,8 @@ class Linear(nn.Linear):
         if is_parallel(self.weight):
             from fp8.torch import tensor_parallel
             return tensor_parallel.forward(self, x, recipe)
-        if torch.compiler.is_compiling() and is_gathered(self.weight) and not is_coded(self.weight):
+        if torch.compiler.is_compiling() and (
+                is_gathered(self.weight) and not is_coded(self.weight) or type(x) is CodedResult):
             return self.compute_apart(x, self.weight, self.bias, recipe)
         return self.compute(x, self.weight, self.bias, recipe)
 
@@ -147,7 +148,7 @@ class Linear(nn.Linear):
             y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves, identity)
         return y if x.ndim == 2 else y.reshape(*x.shape[:-1], outputs)
 
-    # Programs take gathered codes as they are, where a graph would have their values: no graph has this.
+    # Programs take codes as they are, gathered or of attention, where a graph would have their values: no graph has this.
     compute_apart = torch.compiler.disable(compute)
 
     def _make_unit(self, recipe, saved):

@@ -8,6 +8,7 @@ import torch
 from fp8 import _core
 from fp8.errors import ArgumentError
 from fp8.torch import attention_scales, collectives, modules, shard_programs, steps
+from fp8.torch.coded_results import CodedResult
 from fp8.torch.gathered import is_gathered
 from fp8.torch.linear_ops import Unit
 from fp8.torch.linear_programs import get_programs
@@ -74,6 +75,7 @@ class _Shared(Unit):
     def find_shard(self, tensor, operand):
         if operand not in self._codes:
             self._codes[operand] = shard_programs.find_codes(self.recipe, operand)
+        tensor = tensor.widen() if type(tensor) is CodedResult else tensor
         return shard_programs.Shard(self._codes[operand], tensor.detach(), 0, tensor.shape[0], self.programs.target)
 
     def measure(self, tensor, operand, others=()):
@@ -114,10 +116,12 @@ class _Shared(Unit):
     def forward(self, x, weight, bias, saves=False):
         if self.state is None:
             self.make_state(weight.shape, weight.dtype, weight.device, bias is not None, x.shape[0])
-        tensors = [] if self.has_scale else [(x, "activation")]
+        # Codes have a scale.
+        is_coded = type(x) is CodedResult
+        tensors = [] if self.has_scale or is_coded else [(x, "activation")]
         if not is_gathered(weight):
             tensors.append((weight, "weight"))
-        self.give_scales("train" if saves else "forward", tensors)
+        self.give_scales("coded" if is_coded else "train" if saves else "forward", tensors)
         self.has_scale = False
         return super().forward(x, weight, bias, saves)
 
