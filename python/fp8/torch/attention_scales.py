@@ -147,8 +147,9 @@ class AttentionUnit(linear_ops.Unit):
     def _set_first_scale_of_result(self, shape, target, tensors):
         """The same of the result, which is computed as numbers for that, once."""
         self._begins_result = False
-        function = self._get_program(shape, target).functions["attention"]
-        self._set_first_scales([_RESULT], [function(*tensors, state=self.state)[0]])
+        if self.state.slots[_RESULT].recorded == 0:
+            function = self._get_program(shape, target).functions["attention"]
+            self._set_first_scales([_RESULT], [function(*tensors, state=self.state)[0]])
 
     def prepare(self, device):
         """Makes the state, if there is none and the recipe has one: slots are the same, whatever calls are of."""
