@@ -27,12 +27,13 @@ def make(*sizes, seed=0):
 
 
 class Block(nn.Module):
-    """`behind` is what reads the result of attention first."""
+    """`behind` is what reads the result of attention first; if it `is_shared` two layers read it."""
 
-    def __init__(self, behind=None, is_outer=False):
+    def __init__(self, behind=None, is_outer=False, is_shared=False):
         super().__init__()
         torch.manual_seed(1)
         self.qkv, self.out, self.behind, self.is_outer = nn.Linear(64, 192), nn.Linear(64, 64), behind, is_outer
+        self.second = nn.Linear(64, 64) if is_shared else None
         self.bfloat16()
 
     def forward(self, x):
@@ -44,11 +45,12 @@ class Block(nn.Module):
             q, k, v = (y.transpose(1, 2) for y in (q, k, v))
         self.seen = y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         y = y.transpose(1, 2).flatten(2)
-        return self.out(y if self.behind is None else self.behind(y))
+        y = y if self.behind is None else self.behind(y)
+        return self.out(y) if self.second is None else self.out(y) + self.second(y)
 
 
-def convert(recipe=MHA, **options):
-    return fp8.torch.convert_to_fp8_training(Block(**options), recipe, first_last_bf16=0, filter=None)
+def convert(recipe=MHA, way="copy", **options):
+    return fp8.torch.convert_to_fp8_training(Block(**options), recipe, first_last_bf16=0, filter=None, transposed_codes=way)
 
 
 def step(model, x):
@@ -90,6 +92,20 @@ class Results(unittest.TestCase):
                 self.assertLess(find_error(ours.grad, theirs.grad), 0.03, name)
             # The sums of dO times O are of codes, and all else is the same.
             self.assertTrue(torch.equal(model.out.weight.grad, plain.out.weight.grad))
+
+    def test_in_either_order(self):
+        """Also of as many rows as columns, whose shape is the same in both; and for two layers that read them."""
+        for sizes, is_shared in (((2, 40, 64), True), ((2, 32, 64), True), ((1, 64, 64), False)):
+            x, results = make(*sizes).bfloat16(), []
+            for recipe, way in ((DPA, "copy"), (MHA, "copy"), (MHA, "cost"), (MHA, "kernel")):
+                model = convert(recipe, way, is_shared=is_shared)
+                for _ in range(2):
+                    y = step(model, x)
+                self.assertEqual(isinstance(model.seen, CodedResult), recipe is MHA)
+                results.append([y, *(each.grad for name, each in model.named_parameters() if "qkv" not in name)])
+            for found in results[1:]:
+                for ours, theirs in zip(found, results[0], strict=True):
+                    self.assertTrue(torch.equal(ours, theirs))
 
     def test_have_a_slot_and_a_history(self):
         model = convert()

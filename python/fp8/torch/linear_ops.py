@@ -133,12 +133,14 @@ class Unit:
         given = [(tuple(info.shape), _DTYPES[info.dtype]) for info in function.arguments[:2]]
         rows, columns = x.shape
         wanted = [((rows, columns), x.codes.dtype), ((1, 1), torch.float32)]
-        places = [((columns, rows), x.codes.dtype), wanted[1]]
-        if given != wanted or kept not in (wanted, places) or function.takes_state and (
+        # Shapes do not tell where there are as many rows as columns.
+        is_turned = f"{names[0]}_1" in [info.name for info in program.functions["wgrad"].arguments]
+        sizes = (columns, rows) if is_turned else (rows, columns)
+        if given != wanted or kept != [(sizes, x.codes.dtype), wanted[1]] or function.takes_state and (
                 list(fp8.State(program).slots) != list(self.state.slots)):
             return None
         self.used[id(program)] = program
-        return _Function(function), names, kept == places
+        return _Function(function), names, is_turned
 
     def forward_coded(self, x, weight, bias, saves):
         """The same as `forward` of a CodedResult that `find_coded` takes: its codes are multiplied, and kept."""
