@@ -23,11 +23,11 @@ def make():
     return nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 64))
 
 
-def convert(model, recipe="rowwise"):
-    return fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target="cpu")
+def convert(model, recipe="rowwise", **options):
+    return fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target="cpu", **options)
 
 
-WAYS = {"training": lambda: convert(make()), "inference": lambda: fp8.torch.quantize_for_inference(make(), "rowwise"),
+WAYS = {"training": lambda: convert(make()), "parameters": lambda: convert(make(), "current", parameters="fp8"), "inference": lambda: fp8.torch.quantize_for_inference(make(), "rowwise"),
         "autocast": make}
 
 
@@ -67,7 +67,8 @@ class Recorded(unittest.TestCase):
                 if has_backward:
                     y.sum().backward()
             return counter.get_total_flops()
-        self.assertEqual(count(WAYS["training"](), True), count(make(), True))
+        for name in ("training", "parameters"):
+            self.assertEqual(count(WAYS[name](), True), count(make(), True))
         self.assertEqual(count(WAYS["inference"](), False), 2 * 32 * 2 * 64 * 128)
         x, model = self.x, WAYS["inference"]()
         self.x = x.clone().requires_grad_()

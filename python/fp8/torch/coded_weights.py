@@ -5,6 +5,7 @@ the nearest codes. fp8.torch.fuse_optimizer rounds them stochastically, or keeps
 """
 
 import copy
+import math
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map_only
@@ -363,14 +364,22 @@ def _infer_backward(dy, saved, tensors, has_bias, unit, needs_x, needs_weight):
     return infer(dy, saved, dy.new_empty(tensors[0].shape), has_bias, unit, needs_x, needs_weight)
 
 
+def _count_forward(x, weight, *_, **others):
+    return 2 * x[0] * math.prod(weight[0])
+
+
+def _count_backward(dy, saved, weight, has_bias, unit, needs_x, needs_weight, **others):
+    return 2 * dy[0] * math.prod(weight[0]) * (needs_x + needs_weight)
+
+
 _forward = operations.define(
     "coded_linear_forward(Tensor x, Tensor[] weight, Tensor? bias, int unit, bool saves) -> Tensor[]",
-    _run_forward, _infer_forward)
+    _run_forward, _infer_forward, flops=_count_forward)
 operations.define("coded_linear_reuse(Tensor x, Tensor[] codes, Tensor[] weight, Tensor? bias, int unit) -> Tensor[]",
-                  _run_reuse, _infer_reuse)
+                  _run_reuse, _infer_reuse, flops=lambda x, codes, *others, **named: _count_forward(x, *others))
 _backward = operations.define(
     "coded_linear_backward(Tensor dy, Tensor[] saved, Tensor[] weight, bool has_bias, int unit, bool needs_x, "
-    "bool needs_weight) -> Tensor[]", _run_backward, _infer_backward)
+    "bool needs_weight) -> Tensor[]", _run_backward, _infer_backward, flops=_count_backward)
 
 
 def _list_tensors(weight):

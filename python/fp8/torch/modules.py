@@ -140,7 +140,8 @@ class Linear(nn.Linear):
             unit = self._get_unit(recipe)
             rows = rows if unit.find_coded(rows, weight, bias is not None) else rows + 0
             y = linear_ops.Linear.apply(rows, weight, bias, unit, saves, None)
-        elif torch.compiler.is_compiling() or not has_codes and (is_recorded() or not is_plain(rows, weight)):
+        elif torch.compiler.is_compiling() or is_recorded() and (is_coded(weight) or not has_codes) or not (
+                has_codes or is_plain(rows, weight)):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]
         else:
