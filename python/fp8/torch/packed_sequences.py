@@ -30,7 +30,7 @@ def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, r
     if settings.cap is not None or settings.dropout or not _can_use_flash(output, value, right):
         return attention_ops.run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state,
                                           *options)
-    query, key, value = attention_ops.widen(query, key, value, factors, output.dtype, settings.format)
+    query, key, value = attention_ops.widen(query, key, value, factors, output.dtype)
     results = attention_backward.run_packed_flash(
         grad, query, key, value, output, lse, cu_seqlens_q, cu_seqlens_k, most_q, most_k, settings.scale, left, right)
     return tuple(_clear_behind(x, cu_seqlens)
