@@ -246,7 +246,7 @@ class Compiled(unittest.TestCase):
             "test_schema", "test_autograd_registration", "test_faketensor"))
         with torch.no_grad():
             y, lse = attention_ops.forward(q, k, v, None, None, None, None, *options, None, None)
-        torch.library.opcheck(attention_ops._backward, (y, q.detach(), k.detach(), v.detach(), [], y, lse, None, ranges, None,
+        torch.library.opcheck(attention_ops._backward, (y, q.detach(), k.detach(), v.detach(), [], y, lse, None, ranges, None, None,
                                                         *options, None, None))
 
 
@@ -380,6 +380,44 @@ class Chosen(unittest.TestCase):
             for results in (found, again):
                 self.assertEqual([(x.shape, x.dtype) for x in results],
                                  [(x.shape, torch.bfloat16) for x in (q, k, k)])
+
+
+    def run_codes(self, target, accumulate, mask=False, columns=64):
+        """What computes the gradient of codes: `of codes` if it has them as they are, `again` if sums are computed again, and
+        the number of calls that make numbers of codes."""
+        found = []
+
+        def note(name, count):
+            def call(*args, **kwargs):
+                codes = name == "fp8" and args[1].dtype == torch.float8_e4m3fn
+                found.append("fp8 of codes" if codes else name)
+                return [torch.empty_like(x, dtype=torch.bfloat16) for x in (q, k, k)][:count]
+            return call
+
+        with FakeTensorMode(), mock.patch.multiple(
+                attention_backward, get_default_target=lambda: target, _can_use=lambda kernel, *others: kernel == "cudnn",
+                _run_ours=note("fp8", 3), _run_cudnn=note("cudnn", 3), compute=note("formula", 3), find_sums=note("again", 1)), (
+                mock.patch.object(attention_ops, "widen", note("widen", 3))):
+            q, k, y = (torch.empty(2, heads, 64, columns, dtype=dtype, device="cuda") for heads, dtype in (
+                (4, torch.float8_e4m3fn), (2, torch.float8_e4m3fn), (4, torch.bfloat16)))
+            factors, lse = [torch.ones(1, 1, device="cuda")] * 3, torch.empty(2, 4, 64, device="cuda")
+            masks = torch.ones(1, 1, 64, 64, dtype=torch.bool, device="cuda") if mask else None
+            attention_ops.run_backward(y, q, k, k, factors, y, lse, masks, None, None, None, *attention_ops.Options(
+                True, 0.1, format="e4m3", accumulate=accumulate))
+        return found
+
+    def test_codes(self):
+        """Scores are those that the forward had, or sums are computed again, unless speed is preferred to it."""
+        for accumulate in None, "promote", "fast":
+            with self.subTest(accumulate=accumulate):
+                self.assertEqual(self.run_codes("sm_90a", accumulate), ["fp8 of codes"])
+                self.assertEqual(self.run_codes("sm_90a", accumulate, columns=96), ["widen", "again", "cudnn"])
+                self.assertEqual(self.run_codes("sm_100a", accumulate), ["widen", "again", "cudnn"])
+                # It has all scores at hand.
+                self.assertEqual(self.run_codes("sm_90a", accumulate, mask=True), ["widen", "formula"])
+        with mock.patch.object(attention_backward, "prefers_speed", True):
+            self.assertEqual(self.run_codes("sm_90a", "promote"), ["fp8 of codes"])
+            self.assertEqual(self.run_codes("sm_90a", "fast"), ["widen", "cudnn"])
 
 
 class Ours(unittest.TestCase):

@@ -12,7 +12,7 @@ from torch._subclasses import FakeTensorMode
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_ops, key_ranges, packed_sequences
+from fp8.torch import attention_backward, attention_ops, key_ranges, packed_sequences
 
 attend = fp8.torch.packed_attention
 
@@ -93,7 +93,7 @@ class Packed(unittest.TestCase):
             k = torch.empty(1, 80, 2, 32, dtype=torch.bfloat16, device="cuda")
             lse, lengths = torch.empty(1, 4, 64, device="cuda"), torch.empty(3, dtype=torch.int32, device="cuda")
             options = attention_ops.Options(False, 0.2)
-            found = packed_sequences._run_backward((lengths, lengths, 40, 50, 7, 0), y, q, k, k, [], y, lse, None, None, None,
+            found = packed_sequences._run_backward((lengths, lengths, 40, 50, 7, 0), y, q, k, k, [], y, lse, None, None, None, None,
                                                    *options)
         calls = [(args, others) for name, args, others in called if name == "aten::_flash_attention_backward"]
         self.assertEqual(len(calls), 1)
@@ -101,6 +101,27 @@ class Packed(unittest.TestCase):
         self.assertEqual(args[8:12], (40, 50, 0.0, False))
         self.assertEqual((others["window_size_left"], others["window_size_right"]), (7, 0))
         self.assertEqual([x.shape for x in found], [x.shape for x in (q, k, k)])
+
+    def test_codes(self):
+        """Our kernel is taken, which has the forward's scores, or FlashAttention's with sums of its own."""
+        for target, expected in ("sm_90a", ["ours"]), ("sm_100a", ["widen", "sums", "flash"]):
+            called = []
+
+            def note(name, results):
+                return lambda *given: called.append(name) or results  # noqa: B023
+
+            with FakeTensorMode():
+                q = torch.empty(1, 40, 4, 64, dtype=torch.bfloat16, device="cuda")
+                codes, lse = q.to(torch.float8_e4m3fn), torch.empty(1, 4, 40, device="cuda")
+                lengths, factors = torch.empty(3, dtype=torch.int32, device="cuda"), [torch.ones(1, 1, device="cuda")] * 3
+                with mock.patch.multiple(attention_ops, run_backward=note("ours", (q, q, q)), widen=note("widen", (q, q, q))), (
+                        mock.patch.multiple(attention_backward, get_default_target=lambda: target, find_sums=note("sums", lse),  # noqa: B023
+                                            run_packed_flash=note("flash", (q, q, q)))), (
+                        mock.patch.object(torch.backends.cuda, "is_flash_attention_available", lambda: True)):
+                    packed_sequences._run_backward(
+                        (lengths, lengths, 40, 40, None, 0), q, codes, codes, codes, factors, q, lse, None, None, None, None,
+                        *attention_ops.Options(False, 0.2, format="e4m3"))
+            self.assertEqual(called, expected)
 
     def test_refuses(self):
         q, lengths = make(6, 2, 16), count_up([2, 4])

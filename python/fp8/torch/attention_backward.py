@@ -22,6 +22,10 @@ _SCORES = 1 << 24
 _UNTIMED = ("sm_80", "sm_89", "sm_120a", "sm_121a")
 _MEASURED = "sm_90a"
 _FASTER = {(128, True): (2048, "deterministic"), (64, True): (4096, "deterministic"), (64, False): (2048, "any")}
+# Whether a gradient of codes whose forward had `accumulate="fast"` may be of their numbers in 16 bits, with the logarithms of sums
+# that the forward had. That takes less time. But a tensor core's sums of codes are not those of numbers, so that shares do
+# not sum up to 1 where scores are large (docs/Attention.md).
+prefers_speed = False
 # Which kernel was chosen, and why, by how often.
 taken = Counter()
 
@@ -72,6 +76,17 @@ def has_kernel(query, value):
     if target in _UNTIMED:
         return all(count % 16 == 0 and 0 < count <= 256 for count in columns)
     return target == _MEASURED and columns in ((64, 64), (128, 128))
+
+
+def is_consistent(accumulate):
+    """Whether a gradient of codes has to be of scores whose sums its logarithms are of."""
+    return accumulate != "fast" or not prefers_speed
+
+
+def takes_codes(query, value, dtype, hides):
+    """Whether our kernel multiplies codes as they are, as the forward did, so that scores are the same."""
+    return (not hides and query.device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
+            and get_default_target() == _MEASURED and has_kernel(query, value))
 
 
 def _find_faster(query, key, is_causal):
@@ -127,17 +142,34 @@ def _find_order(query, key, rule):
     return _FASTER.get((query.shape[3], window[1] == 0), (None, "deterministic"))[1]
 
 
-def _run_ours(grad, query, key, value, output, lse, rule, ranges=None, state=None):
+def _describe(query, key, value, rule, dtype, ranges, **others):
+    """What programs are of, but for dropout, and tensors as they take them."""
     heads_first = query.is_contiguous()
-    tensors = (grad, query, key, value, output)
-    tensors = [make_dense(x if heads_first else x.transpose(1, 2)) for x in tensors]
     shape = attention_programs.Shape(
-        attention_programs.ELEMENTS[query.dtype], query.shape[1], key.shape[1], query.shape[3], value.shape[3], heads_first,
-        rule.scale, rule.left, rule.right, rule.bottom_right, cap=rule.cap, dropout=rule.dropout,
-        ranges=ranges is not None)
+        attention_programs.ELEMENTS[dtype], query.shape[1], key.shape[1], query.shape[3], value.shape[3], heads_first,
+        rule.scale, rule.left, rule.right, rule.bottom_right, cap=rule.cap, ranges=ranges is not None, **others)
+    return shape, [make_dense(x if heads_first else x.transpose(1, 2)) for x in (query, key, value)]
+
+
+def find_sums(query, key, value, rule, ranges=None, sinks=None):
+    """The logarithms of the sums of exponentials, by a forward of these numbers."""
+    shape, tensors = _describe(query, key, value, rule, query.dtype, ranges, sinks=sinks is not None)
+    shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[2]))
+    others = [make_dense(x) for x in (ranges, sinks) if x is not None]
+    return attention_programs.get_function(shape, get_default_target())(*tensors, *others)[1]
+
+
+def _run_ours(grad, query, key, value, output, lse, rule, ranges=None, state=None, factors=()):
+    """With factors query, key and value are codes."""
+    format_ = next((name for name, kind in attention_programs.CODES.items() if kind == query.dtype), None)
+    shape, tensors = _describe(query, key, value, rule, output.dtype, ranges, dropout=rule.dropout, format=format_)
+    heads_first = shape.heads_first
+    grad, output = (make_dense(x if heads_first else x.transpose(1, 2)) for x in (grad, output))
+    if factors:
+        tensors = [y for x, factor in zip(tensors, factors) for y in (x, factor.reshape(1, 1, 1, 1))]
     others = [make_dense(lse)] + [make_dense(x) for x in (ranges, state) if x is not None]
     results = attention_programs.get_backward(shape, _find_order(query, key, rule), get_default_target())(
-        *tensors, *others)
+        grad, *tensors, output, *others)
     return tuple(results) if heads_first else tuple(x.transpose(1, 2) for x in results)
 
 
@@ -205,14 +237,25 @@ def _hide_beyond(scores, ranges, begin):
     return scores.masked_fill((columns < ranges[..., :1]) | (columns >= ranges[..., 1:]), -torch.inf)
 
 
-def compute(grad, query, key, value, output, lse, mask, ranges, rule, state=None):
-    """The gradients of query, key and value by their definition, in f32, some queries at a time."""
+def _sum_exponentials(scores, sinks, groups):
+    """The logarithms of sums, of scores with dimensions of groups and the heads of each; infinite for queries that see no
+    key, whose exponentials are 0 with it."""
+    sums = scores.logsumexp(-1, keepdim=True)
+    if sinks is not None:
+        sums = torch.logaddexp(sums, sinks.view(groups, -1, 1, 1))
+    return sums.masked_fill(sums == -torch.inf, torch.inf)
+
+
+def compute(grad, query, key, value, output, lse, mask, ranges, rule, state=None, sinks=None):
+    """The gradients of query, key and value by their definition, in f32, some queries at a time. Without logarithms of sums
+    they are those of the scores here, and of sinks."""
     batches, heads, queries, dim = query.shape
     groups, keys = key.shape[1:3]
     grad, query, output = (x.float().unflatten(1, (groups, heads // groups)) for x in (grad, query, output))
     key, value = key.float().unsqueeze(2), value.float().unsqueeze(2)
     # With it the exponential of a query that sees no key is 0.
-    lse = lse.masked_fill(lse == -torch.inf, torch.inf).unflatten(1, (groups, -1)).unsqueeze(-1)
+    if lse is not None:
+        lse = lse.masked_fill(lse == -torch.inf, torch.inf).unflatten(1, (groups, -1)).unsqueeze(-1)
     weighted = (grad * output).sum(-1, keepdim=True)
     results = [torch.zeros(x.shape, dtype=torch.float32, device=x.device) for x in (query, key[:, :, 0], value[:, :, 0])]
     dq, dk, dv = results
@@ -235,7 +278,7 @@ def compute(grad, query, key, value, output, lse, mask, ranges, rule, state=None
             scores = _hide_beyond(scores, ranges[:, None, None, rows], begin)
         if mask is not None:
             scores = _add_mask(scores, _cut_mask(mask, groups, rows, columns))
-        p = torch.exp(scores - lse[..., rows, :])
+        p = torch.exp(scores - (_sum_exponentials(scores, sinks, groups) if lse is None else lse[..., rows, :]))
         of_p, kept = torch.matmul(dy, v.mT), p
         if rule.dropout:
             is_kept = attention_dropout.find_kept(state, rule.dropout, batches, heads, rows, columns)
@@ -249,19 +292,26 @@ def compute(grad, query, key, value, output, lse, mask, ranges, rule, state=None
     return dq.flatten(1, 2), dk, dv
 
 
-def run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state=None):
+def run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state=None, sinks=None, renews=False):
     """The gradients of query, key and value, all of batches x heads x positions x columns, in the type of the result.
-    `factors` are empty, or those of codes that query, key and value are; the gradient goes straight through."""
+    `factors` are empty, or those of codes that query, key and value are; the gradient goes straight through. With `renews`
+    the logarithms of sums are computed again, of the scores that the gradient has."""
     dtype = output.dtype
+    if factors and takes_codes(query, value, dtype, mask is not None):
+        taken["fp8", "of codes as they are: no other has the scores that the forward had"] += 1
+        return _run_ours(grad, query, key, value, output, lse, rule, ranges, state, factors)
     tensors = query, key, value
     if factors:
         tensors = [x.float() * factor for x, factor in zip(tensors, factors)]
     narrow = [x.to(dtype) for x in tensors]
     kernel, reason = choose(*narrow, mask is not None, rule, ranges is not None)
-    taken[kernel, reason] += 1
+    taken[kernel, reason + "; with sums of the scores that it has" * renews] += 1
     if kernel == "formula":
-        results = compute(grad, *tensors, output, lse, mask, ranges, rule, state)
-    elif kernel == "fp8":
+        results = compute(grad, *tensors, output, None if renews else lse, mask, ranges, rule, state, sinks)
+        return tuple(x.to(dtype) for x in results)
+    if renews:
+        lse = find_sums(*narrow, rule, ranges, sinks)
+    if kernel == "fp8":
         results = _run_ours(grad, *narrow, output, lse, rule, ranges, state)
     else:
         run_kernel = {"cudnn": _run_cudnn, "flash": _run_flash}[kernel]

@@ -102,16 +102,20 @@ def widen(query, key, value, factors, dtype):
     return tuple(attention_programs.widen(x, factor, dtype) for x, factor in zip((query, key, value), factors))
 
 
-def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
+def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, sinks, *options):
     """The gradients of query, key and value, which are codes if there are factors."""
-    options = Options(*options)
-    if factors and query.is_cuda and output.dtype != torch.float32 and 0 not in (query.numel(), key.numel(), value.numel()):
-        query, key, value = widen(query, key, value, factors, output.dtype)
-        factors = []
+    options, renews = Options(*options), False
+    if factors and query.is_cuda and 0 not in (query.numel(), key.numel(), value.numel()):
+        is_consistent = attention_backward.is_consistent(options.accumulate)
+        if not is_consistent or not attention_backward.takes_codes(query, value, output.dtype, mask is not None):
+            renews = is_consistent
+            if output.dtype != torch.float32:
+                query, key, value = widen(query, key, value, factors, output.dtype)
+                factors = []
     rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap,
                                    options.dropout)
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
-    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state)
+    results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state, sinks, renews)
     if options.unit >= 0:
         unit = linear_ops.get_unit(options.unit)
         if unit.steps:
@@ -119,14 +123,14 @@ def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, st
     return tuple(x.contiguous() for x in _transpose(options, *results))
 
 
-def _infer_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
+def _infer_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, sinks, *options):
     return tuple(output.new_empty(x.shape) for x in (query, key, value))
 
 
 # Gradients of query, key and value, which are codes if there are factors.
 _backward = operations.define(
     "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor[] factors, Tensor output, "
-    f"Tensor lse, Tensor? mask, Tensor? ranges, Tensor? state, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward)
+    f"Tensor lse, Tensor? mask, Tensor? ranges, Tensor? state, Tensor? sinks, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward)
 
 
 def save(ctx, inputs, output):
@@ -157,7 +161,7 @@ def differentiate(ctx, grad, *others):
     if ctx.coded is not None:
         output = coded_results.widen(output, factors.pop(), ctx.coded)
     grads = ctx.backward(make_dense(grad), query, key, value, factors, output, lse, mask, ranges, state,
-                         *ctx.options)
+                         sinks, *ctx.options)
     needed = (x if needs else None for x, needs in zip(grads, ctx.needs_input_grad))
     of_sinks = _differentiate_sinks(grad, output, lse, sinks, ctx.options[0]) if ctx.needs_input_grad[5] else None
     return (*needed, None, None, of_sinks, None, *([None] * len(ctx.options)))

@@ -265,9 +265,10 @@ def write(shape):
 
 
 def write_backward(shape, order):
-    """The program as text. Its function `gradients` takes the gradient of the result, query, key, value, the result and the
-    logarithms of sums, and returns those of query, key and value, that of query summed in this order. The sums of the
-    gradient times the result are made in one pass over both. Ranges and the state of dropout come last."""
+    """The program as text. Its function `gradients` takes the gradient of the result, query, key, value, with a format each of
+    these followed by its factor, the result and the logarithms of sums, and returns those of query, key and value, that of
+    query summed in this order. The sums of the gradient times the result are made in one pass over both. Ranges and the state
+    of dropout come last."""
     query, key = (_write_type(shape, heads, shape.dim) for heads in (shape.heads, shape.heads_of_k))
     rows, wide = f"tensor<?x{shape.dim}x{shape.element}>", f"tensor<?x{shape.dim}xf32>"
     lse, group = f"tensor<?x{shape.heads}x?xf32>", "[[0, 1, 2]]"
@@ -275,17 +276,26 @@ def write_backward(shape, order):
     apart = lse if shape.heads_first else f"tensor<?x?x{shape.heads}xf32>"
     # The operation does not say how products are summed.
     attributes = f"{_write_attributes(shape._replace(accumulate=None))} order = {order}"
-    names = {"grad": query, "q": query, "k": key, "v": key, "o": query, "lse": lse}
-    arguments = [f"%{name}: {kind}" for name, kind in names.items()]
+    arguments, operands, types, made = [f"%grad: {query}"], [], [], ""
+    for name, heads in (("q", shape.heads), ("k", shape.heads_of_k), ("v", shape.heads_of_k)):
+        kind = _write_type(shape, heads, shape.dim, FORMATS.get(shape.format))
+        arguments.append(f"%{name}: {kind}")
+        if shape.format:
+            one, scaled = "tensor<1x1x1x1xf32>", _write_scaled(kind)
+            arguments.append(f"%{name}_scale: {one}")
+            made += f"  %{name}_scaled = fp8.assemble %{name}, %{name}_scale : {kind}, {one} -> {scaled}\n"
+        operands.append(f"%{name}_scaled" if shape.format else f"%{name}")
+        types.append(scaled if shape.format else kind)
+    arguments += [f"%o: {query}", f"%lse: {lse}"]
     ranges = _write_ranges(shape, arguments) + _write_dropout(shape, arguments)
     text = (f"#rows = affine_map<(r, d) -> (r, d)>\n#sums = affine_map<(r, d) -> (r)>\n"
             f"func.func @gradients({', '.join(arguments)}) -> "
-            f"({query}, {key}, {key}) {{\n"
+            f"({query}, {key}, {key}) {{\n{made}"
             f"  %c0 = arith.constant 0 : index\n"
             f"  %place = arith.constant {2 if shape.heads_first else 1} : index\n"
             f"  %zero = arith.constant 0.0 : f32\n"
-            f"  %b = tensor.dim %q, %c0 : {query}\n"
-            f"  %s = tensor.dim %q, %place : {query}\n")
+            f"  %b = tensor.dim %o, %c0 : {query}\n"
+            f"  %s = tensor.dim %o, %place : {query}\n")
     for name in ("grad", "o"):
         text += f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {query} into {rows}\n"
         text += f"  %{name}_wide = arith.extf %{name}_rows : {rows} to {wide}\n"
@@ -303,8 +313,8 @@ def write_backward(shape, order):
     if not shape.heads_first:
         text += (f"  %turned = tensor.empty(%b, %s) : {lse}\n"
                  f"  %delta = linalg.transpose ins(%delta_apart : {apart}) outs(%turned : {lse}) permutation = [0, 2, 1]\n")
-    return text + (f"  %dq, %dk, %dv = fp8.attention_backward %grad, %q, %k, %v, %lse, %delta{ranges} {attributes} : "
-                   f"{query}, {query}, {key}, {key}, {lse}, {lse} -> {query}, {key}, {key}\n"
+    return text + (f"  %dq, %dk, %dv = fp8.attention_backward %grad, {', '.join(operands)}, %lse, %delta{ranges} {attributes} : "
+                   f"{query}, {', '.join(types)}, {lse}, {lse} -> {query}, {key}, {key}\n"
                    f"  return %dq, %dk, %dv : {query}, {key}, {key}\n}}\n")
 
 

@@ -180,7 +180,7 @@ def _infer_saving(query, key, value, operands, number, with_sums, *options):
 
 def _run_backward(grad, query, key, value, factors, output, lse, operands, number, *options):
     _, others, found = _find(query, key, operands, number, attention_ops.Options(*options))
-    return attention_ops.run_backward(grad, query, key, value, factors, output, lse, others.mask, others.ranges, None, *found)
+    return attention_ops.run_backward(grad, query, key, value, factors, output, lse, others.mask, others.ranges, None, None, *found)
 
 
 def _infer_backward(grad, query, key, value, factors, output, *others):

@@ -23,14 +23,20 @@ def _can_use_flash(query, value, right):
             and torch.backends.cuda.is_flash_attention_available() and 0 not in (query.numel(), value.numel()))
 
 
-def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, ranges, state, *options):
-    """By PyTorch's FlashAttention, which knows packed sequences, or the formula."""
+def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, ranges, state, sinks, *options):
+    """By our kernel, where codes, a cap or dropout ask for it, by PyTorch's FlashAttention, which knows packed sequences, or
+    the formula."""
     settings = attention_ops.Options(*options)
     cu_seqlens_q, cu_seqlens_k, most_q, most_k, left, right = packed
-    if settings.cap is not None or settings.dropout or not _can_use_flash(output, value, right):
-        return attention_ops.run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state,
+    is_consistent = bool(factors) and attention_backward.is_consistent(settings.accumulate)
+    is_ours = is_consistent and attention_backward.takes_codes(query, value, output.dtype, False)
+    if is_ours or settings.cap is not None or settings.dropout or not _can_use_flash(output, value, right):
+        return attention_ops.run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, sinks,
                                           *options)
     query, key, value = attention_ops.widen(query, key, value, factors, output.dtype)
+    if is_consistent:
+        rule = attention_backward.Rule(settings.scale)
+        lse = attention_backward.find_sums(*(x.transpose(1, 2) for x in (query, key, value)), rule, ranges, sinks)
     results = attention_backward.run_packed_flash(
         grad, query, key, value, output, lse, cu_seqlens_q, cu_seqlens_k, most_q, most_k, settings.scale, left, right)
     return tuple(_clear_behind(x, cu_seqlens)
