@@ -66,7 +66,7 @@ class Kernel:
     def bind(self, q, k, v, **others):
         """A function that launches the kernel, and its result."""
         tensors = self.quantize({"q": q, "k": k, "v": v, **others})
-        tensors["output"] = torch.full_like(q, math.nan)
+        tensors["output"] = q.new_full((*q.shape[:3], v.shape[3]), math.nan)
         if self.spec.get("lse"):
             tensors["lse"] = q.new_full((q.shape[0], q.shape[2], q.shape[1]), math.nan, dtype=torch.float32)
         return self.bind_tensors(tensors, self.workspaces), tensors["output"]
@@ -81,9 +81,24 @@ def peer(backend, q, k, v, causal):
     return launch
 
 
+def list_peers(q, k, v, causal):
+    """Those that take it, by name."""
+    found = {}
+    for name, backend in PEERS.items():
+        call = peer(backend, q, k, v, causal)
+        try:
+            call()
+        except RuntimeError as error:
+            print(f"{name} of {q.shape[-1]} and {v.shape[-1]} columns: {str(error).splitlines()[0]}", flush=True)
+        else:
+            found[name] = call
+    return found
+
+
 def make(spec, batch, positions):
-    return tuple(torch.randn(batch, positions, heads, spec["dim"], device="cuda", dtype=torch.bfloat16)
-                 for heads in (spec["heads"], spec["heads_of_k"], spec["heads_of_k"]))
+    columns = spec["dim"], spec["dim"], spec.get("dim_of_v", spec["dim"])
+    return tuple(torch.randn(batch, positions, heads, dim, device="cuda", dtype=torch.bfloat16)
+                 for heads, dim in zip((spec["heads"], spec["heads_of_k"], spec["heads_of_k"]), columns))
 
 
 def check(kernel, batch, positions):
@@ -118,7 +133,7 @@ def measure(contenders, flops):
 
 
 def family(spec):
-    return spec["dim"], spec["heads"], spec["heads_of_k"], spec["causal"]
+    return spec["dim"], spec["heads"], spec["heads_of_k"], spec["causal"], spec.get("dim_of_v", spec["dim"])
 
 
 def make_parser():
@@ -165,15 +180,15 @@ def main():
     print("wrong:", wrong, flush=True)
     rows = []
     for key in sorted({family(kernel.spec) for kernel in kernels}):
-        dim, heads, _, causal = key
+        dim, heads, _, causal, dim_of_v = key
         for _ in range(args.count):
             positions = int(2 ** rng.uniform(9, math.log2(args.tokens)))
             batch = max(1, min(16384, args.tokens) // positions)
-            q, k, v = make(dict(zip(("dim", "heads", "heads_of_k"), key)), batch, positions)
-            contenders = {name: peer(backend, q, k, v, causal) for name, backend in PEERS.items()}
+            q, k, v = make(dict(zip(("dim", "heads", "heads_of_k", "causal", "dim_of_v"), key)), batch, positions)
+            contenders = list_peers(q, k, v, causal)
             contenders |= {kernel.name: kernel.bind(q, k, v)[0] for kernel in kernels if family(kernel.spec) == key}
-            flops = 4 * batch * heads * positions ** 2 * dim / (2 if causal else 1)
-            rows.append({"dim": dim, "causal": causal, "batch": batch, "positions": positions,
+            flops = 2 * batch * heads * positions ** 2 * (dim + dim_of_v) / (2 if causal else 1)
+            rows.append({"dim": dim, "dim_of_v": dim_of_v, "causal": causal, "batch": batch, "positions": positions,
                          "tflops": measure(contenders, flops)})
             print(rows[-1], flush=True)
     write_record(args.out, kernels, wrong, rows)

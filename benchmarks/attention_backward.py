@@ -78,7 +78,7 @@ def main():
     print("errors:", errors, flush=True)
     rows = []
     for key in sorted({attention.family(kernel.spec) for kernel in kernels}):
-        dim, heads, _, causal = key
+        dim, heads, _, causal, _ = key
         for _ in range(args.count):
             positions = int(2 ** rng.uniform(9, math.log2(args.tokens)))
             batch = max(1, min(16384, args.tokens) // positions)

@@ -1,9 +1,10 @@
 """Makes the kernels that benchmarks/attention.py times, from programs of the dialect: machine code
 and the description of each kernel's launch. Batches and positions are known when they run.
 
-usage: attention_kernels.py [--build-dir build] [--configs] [--lse | --gradients] --out DIR
+usage: attention_kernels.py [--build-dir build] [--configs] [--lse | --gradients | --turns] --out DIR
 
-`--configs` makes those of other tiles, too, for whoever chooses them. With `--lse` they write the logarithms of sums,
+`--configs` makes those of other tiles, too, for whoever chooses them. `--turns` makes those of narrow and wide heads by each
+kind of turn. With `--lse` they write the logarithms of sums,
 which a backward takes. `--gradients` makes those of attention's gradients, for attention_gradients.py.
 """
 
@@ -21,6 +22,11 @@ HEADS = [(64, 16, 16), (128, 32, 8), (256, 16, 4)]
 TYPES = [("bf16", None), ("f8E4M3FN", "fast"), ("f8E4M3FN", "promote")]
 TILES = {64: [(192, 128), (192, 96), (128, 160)], 128: [(128, 128), (128, 160), (128, 192)],
          256: [(128, 64), (128, 80)]}
+# Element, columns of Q and of V, heads of Q and of K, the tile that is chosen, and the turn that was before there was `raised`.
+TURNS = [("bf16", 64, 64, 16, 16, (192, 128), "issued"), ("bf16", 256, 256, 16, 4, (128, 80), "issued"),
+         ("bf16", 192, 128, 16, 16, (128, 112), "issued"), ("bf16", 160, 160, 16, 4, (128, 144), "issued"),
+         ("bf16", 96, 96, 16, 16, (128, 160), "issued"), ("f8E4M3FN", 64, 64, 16, 16, (192, 160), "issued"),
+         ("f8E4M3FN", 96, 96, 16, 16, (128, 192), "issued"), ("f8E4M3FN", 256, 256, 16, 4, (128, 64), "scored")]
 
 
 def write_scale(spec):
@@ -31,14 +37,14 @@ def program(spec):
     """Takes the operands as they are: codes with a factor each."""
     element, dim = spec["element"], spec["dim"]
 
-    def sizes(rows, heads):
-        return f"?x{rows}x{heads}x{dim}"
+    def sizes(rows, heads, columns=dim):
+        return f"?x{rows}x{heads}x{columns}"
 
-    queries = spec.get("queries", "?")
+    queries, dim_of_v = spec.get("queries", "?"), spec.get("dim_of_v", dim)
     shapes = {"q": sizes(queries, spec["heads"]), "k": sizes("?", spec["heads_of_k"]),
-              "v": sizes("?", spec["heads_of_k"])}
+              "v": sizes("?", spec["heads_of_k"], dim_of_v)}
     tensors = {name: f"tensor<{shape}x{element}>" for name, shape in shapes.items()}
-    one, result = "tensor<1x1x1x1xf32>", f"tensor<{shapes['q']}xbf16>"
+    one, result = "tensor<1x1x1x1xf32>", f"tensor<{sizes(queries, spec['heads'], dim_of_v)}xbf16>"
     if element == "bf16":
         arguments, made, types = [f"%{name}: {kind}" for name, kind in tensors.items()], "", list(tensors.values())
     else:
@@ -133,6 +139,20 @@ def specs(with_configs):
     return found
 
 
+def specs_of_turns():
+    """By name: each head's tile with the turn that was chosen before, and given with the maxima."""
+    found = {}
+    for element, dim, dim_of_v, heads, heads_of_k, (queries, keys), before in TURNS:
+        for causal in (True, False):
+            for turn in (before, "raised"):
+                columns = f"{dim}" if dim == dim_of_v else f"{dim}_{dim_of_v}"
+                found[f"{'bf16' if element == 'bf16' else 'fast'}_d{columns}_{'causal' if causal else 'full'}_{turn}"] = {
+                    "element": element, "dim": dim, "dim_of_v": dim_of_v, "heads": heads, "heads_of_k": heads_of_k,
+                    "causal": causal, "sums": None if element == "bf16" else "fast",
+                    "config": f"#fp8_sm90.attention<tile_q = {queries}, tile_k = {keys}, stages = 2, turn = {turn}>"}
+    return found
+
+
 def build(name, spec, tools, out):
     """Writes NAME.cubin and NAME.json; says whether it could: not every tile has room."""
     built = out / f"{name}.mlir"
@@ -170,8 +190,9 @@ def main():
     parser = make_parser()
     parser.add_argument("--lse", action="store_true")
     parser.add_argument("--gradients", action="store_true")
+    parser.add_argument("--turns", action="store_true")
     args = parser.parse_args()
-    build_all(specs_of_gradients() if args.gradients else
+    build_all(specs_of_gradients() if args.gradients else specs_of_turns() if args.turns else
               {name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}, args)
 
 

@@ -19,7 +19,7 @@
 // CHECK: return %[[Y]], %[[AMAX]], %[[LSE]]
 // LAUNCH-LABEL: @delayed
 // LAUNCH: %[[ZERO:.*]] = linalg.fill
-// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f8_d64_causal_to_f8_192x160_s2
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f8_d64_causal_to_f8_192x160_s2_raised
 // LAUNCH-SAME: outs({{.*}}, %[[ZERO]], {{.*}} : tensor<1x256x4x64xf8E4M3FN>, tensor<1x1xf32>, tensor<1x4x256xf32>)
 // LAUNCH: llvm.atomicrmw umax
 // CPU-LABEL: @delayed

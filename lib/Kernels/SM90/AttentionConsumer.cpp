@@ -111,6 +111,9 @@ private:
   }
   void waitForTurn();
   void giveTurn(AttentionTurn when);
+  /// Gives the turn with the maxima, all powers behind it: ptxas would mix
+  /// powers of a thread's first row with maxima of its second.
+  void giveTurnBeforePowers(Softmax::Step &step);
 
   bool promotes() const { return spec.accumulate == Accumulate::Promote; }
 
@@ -272,6 +275,20 @@ void AttentionConsumer::giveTurn(AttentionTurn when) {
   b.namedBarrierArrive(b.add(next, kFirstTurn), 256);
 }
 
+void AttentionConsumer::giveTurnBeforePowers(Softmax::Step &step) {
+  if (!takesTurns() || config.getTurn() != AttentionTurn::Raised)
+    return;
+  giveTurn(AttentionTurn::Raised);
+  // A zero that ptxas neither knows nor loads before the turn is given.
+  Value zero = LLVM::LoadOp::create(
+      b, b.getI32Type(), b.offset(kernel.shared, b.i32(memory.offsetFlag)),
+      /*alignment=*/4, /*isVolatile=*/true);
+  for (Value &offset : step.offsets) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), offset);
+    offset = arith::BitcastOp::create(b, b.getF32Type(), b.add(bits, zero));
+  }
+}
+
 void AttentionConsumer::hideValues(
     RingPosition at, Value hides,
     llvm::function_ref<Value(Value row)> isHidden) {
@@ -374,6 +391,7 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
         softmax->mask(scores, getWindow(kernel, kFragmentScores, tile, number));
   // The product with the last P is still under way.
   Softmax::Step step = softmax->raise(scores, state.rows);
+  giveTurnBeforePowers(step);
   SmallVector<Value> powers = softmax->exponentiate(scores, state.rows, step);
   powers = pinHere(b, round(drop(tile, number, powers)));
   releaseAfter(state.k.stage, state.rows);

@@ -49,6 +49,20 @@ static bool isNarrowPromotedWhole(const AttentionSpec &spec) {
          !spec.left && !spec.right;
 }
 
+/// Whether the turn is best given with the maxima: of three warpgroups of
+/// narrow heads, or of wide heads of 16 bits, on an H200 with 64 and 256
+/// columns. Heads of 128 columns of V are slower so, those up to 192 have the
+/// same tile, and what fewer keys a tile or other work with scores changes was
+/// not timed.
+static bool isRaised(const AttentionSpec &spec, int64_t tileQ) {
+  if (spec.mask || spec.dropThreshold || spec.cap || spec.invariant ||
+      spec.accumulate == Accumulate::Promote)
+    return false;
+  if (spec.headDim <= 64 && spec.headDimOfV <= 64)
+    return tileQ == 192;
+  return spec.getElementBytes() == 2 && spec.headDimOfV > 192 && tileQ == 128;
+}
+
 /// When the next warpgroup's turn is. Exponentials take 8-bit products' time,
 /// and are best computed by one warpgroup at a time; 16-bit products take
 /// longer, and there should be some under way.
@@ -57,6 +71,8 @@ static AttentionTurn getTurn(const AttentionSpec &spec, int64_t tileQ) {
     return AttentionTurn::None;
   if (isNarrowPromotedWhole(spec))
     return AttentionTurn::Scored;
+  if (isRaised(spec, tileQ))
+    return AttentionTurn::Raised;
   bool areShort = spec.getElementBytes() == 1 && spec.headDim >= 128 &&
                   spec.accumulate == Accumulate::Fast && tileQ == 128;
   return areShort ? AttentionTurn::Scored : AttentionTurn::Issued;

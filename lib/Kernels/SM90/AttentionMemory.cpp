@@ -136,8 +136,8 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   }
   // Full and empty ones of Q and of each ring, and the flag.
   bool hasFewQueries = config.isForFewQueries();
-  int64_t barrierBytes =
-      16 * (1 + 3 * config.getStages()) + (hasFewQueries ? 16 : 0);
+  bool hasFlag = hasFewQueries || config.getTurn() == AttentionTurn::Raised;
+  int64_t barrierBytes = 16 * (1 + 3 * config.getStages()) + (hasFlag ? 16 : 0);
   // Codes have the room of numbers: tiles, and with these bits, are the same.
   SharedMatrix room(spec.rounded ? spec.rounded : spec.output,
                     config.getTileQ(), spec.headDimOfV);

@@ -37,7 +37,8 @@ struct AttentionMemory {
   /// Bytes from the start; of K, V and transposed V those of stage 0.
   int64_t offsetQ, offsetK, offsetV, offsetTransposedV, offsetOutput;
   int64_t offsetBarriers, sharedBytes;
-  /// For few queries, a word that says which of a tile's blocks came last.
+  /// For few queries, a word that says which of a tile's blocks came last. Of
+  /// turns given with the maxima, a zero.
   int64_t offsetFlag;
   /// Blocks that a multiprocessor runs at a time.
   int64_t resident = 1;

@@ -157,10 +157,11 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
 }
 
 def SM90_AttentionTurn : SM90_Enum<"AttentionTurn",
-    "when a warpgroup lets the next one issue its products: never waited for, once its own are issued, or once its scores are there", [
+    "when a warpgroup lets the next one issue its products: never waited for, once its own are issued, once its scores are there, or once it has raised the maxima of its rows", [
   I32EnumAttrCase<"None", 0, "none">,
   I32EnumAttrCase<"Issued", 1, "issued">,
-  I32EnumAttrCase<"Scored", 2, "scored">]>;
+  I32EnumAttrCase<"Scored", 2, "scored">,
+  I32EnumAttrCase<"Raised", 3, "raised">]>;
 
 def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
@@ -179,7 +180,7 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     | `tile_heads` | heads of Q that read the same head of K and share a tile: row r is head `r mod tile_heads` of query `r / tile_heads` |
     | `split_tiles` | for few queries, which fit into one tile: blocks share all tiles' keys evenly, so many tiles of keys each at least; of those that share a tile the last one puts the results together, in their order. 0: a block has whole tiles |
     | `polynomials` | exponentials, of each 16, that are polynomials of degree 3, exact to 1e-4, which other units compute than the rest |
-    | `turn` | consumers issue the products of a tile of keys in turn: each once the one before has `issued` its own, or has its scores, `scored`, so that they exponentiate at different times; `none`: whenever they can |
+    | `turn` | consumers issue the products of a tile of keys in turn: each once the one before has `issued` its own, or has its scores, `scored`, so that they exponentiate at different times, or has the maxima of these, `raised`, and all its exponentials behind it; `none`: whenever they can |
 
     Constraints:
     - (C1) `tile_q` is 64, 128 or 192;

@@ -55,6 +55,8 @@ BREAKS = [
     ("store gone", r"cp\.async\.bulk\.tensor\.[24]d\.global[^;]*;", GONE, "each"),
     ("stmatrix gone", r"stmatrix\.[^;]*;", GONE, "some"),
     ("stmatrix 16 bytes further", r"(stmatrix\.[^;]*\[%rd\d+\+)(\d+)(\][^;]*;)", "plus16", "some"),
+    ("a warpgroup's turn not given", r"bar\.arrive [^;]*;", GONE, "each"),
+    ("zero before powers not written", r"st\.shared\.b32 \s*\[fp8_shared\+\d+\], 0;", GONE, "all"),
     ("barrier before the roles gone", r"bar\.sync \s*0;", GONE, "matmul"),
     ("registers given back too few", r"(setmaxnreg\.dec\.sync\.aligned\.u32 \s*)\d+;", r"\g<1>240;", "each"),
     ("elect by all lanes", r"@%p(\d+) bra (\S+);(?=\s)", None, "elect"),

@@ -40,6 +40,12 @@
 
 // -----
 
+// expected-error @+2 {{expected ::mlir::fp8::sm90::AttentionTurn to be one of: none, issued, scored, raised}}
+// expected-error @+1 {{failed to parse SM90_AttentionConfigAttr parameter 'turn'}}
+"test.turn"() {a = #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, turn = risen>} : () -> ()
+
+// -----
+
 !b = tensor<1x32x4x64xbf16>
 func.func @queries(%q: !b) -> !b {
   // expected-error @below {{expected 1 to 16 queries, known when it is compiled, with split_tiles, but got 32}}

@@ -32,10 +32,10 @@ func.func @few_keys(%q: !b128) -> !b128 {
 
 !b64 = tensor<2x1024x16x64xf16>
 // CHECK-LABEL: @short
-// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2>
+// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2, turn = raised>
 // LAUNCH-LABEL: @short
 // LAUNCH: %[[LSE:.*]] = tensor.empty() : tensor<2x16x1024xf32>
-// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f16_d64_192x128_s2
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f16_d64_192x128_s2_raised
 // LAUNCH-SAME: outs({{.*}}, %[[LSE]] : tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>)
 func.func @short(%q: !b64) -> (tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>) {
   %0, %1 = fp8.attention %q, %q, %q scale = 0.125 : !b64, !b64, !b64 -> tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>
@@ -212,4 +212,38 @@ func.func @promoted_narrow(%q: !s) -> (tensor<1x512x4x64xbf16>, tensor<1x512x4x6
 func.func @masked(%q: !q, %sinks: tensor<4xf32>, %mask: tensor<4x1x300xi1>) -> !q {
   %0 = fp8.attention %q, %q, %q mask(%mask : tensor<4x1x300xi1>) sinks(%sinks : tensor<4xf32>) scale = 0.125 cap = 30.0 : !q, !q, !q -> !q
   return %0 : !q
+}
+
+// -----
+
+// A turn is given with the maxima where that is faster: a zero, which is loaded behind it, is added to what powers are computed
+// with. Work with scores that was not timed, and 8 bits of wide rows, keep the turn that they had.
+
+!b = tensor<1x4096x4x256xbf16>
+!h = tensor<1x4096x4x64xbf16>
+!s = !fp8.scaled<1x4096x4x64xf8E4M3FN, block = [*, *, *, *], scale = f32>
+!w = !fp8.scaled<1x4096x4x256xf8E4M3FN, block = [*, *, *, *], scale = f32>
+// CHECK-LABEL: @raised
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 80, stages = 2, turn = raised>
+// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 160, stages = 2, turn = raised>
+// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2>
+// CHECK: #fp8_sm90.attention<{{.*}}turn = scored>
+// LAUNCH: llvm.func @fp8_attention_sm90a_bf16_d256_causal_128x80_s2_raised
+// LAUNCH: llvm.store %{{.*}} : i32, !llvm.ptr<3>
+// LAUNCH: nvvm.barrier{{$}}
+// LAUNCH: wgmma.wait_group.sync.aligned 1
+// LAUNCH-COUNT-4: nvvm.shfl.sync
+// LAUNCH: nvvm.barrier.arrive
+// LAUNCH-NEXT: arith.constant
+// LAUNCH-NEXT: llvm.getelementptr
+// LAUNCH-NEXT: %[[ZERO:.*]] = llvm.load volatile
+// LAUNCH: arith.addi %{{.*}}, %[[ZERO]]
+// LAUNCH: arith.addi %{{.*}}, %[[ZERO]]
+// LAUNCH: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+func.func @raised(%b: !b, %s: !s, %h: !h, %w: !w) -> (!b, !h, !h, !b) {
+  %0 = fp8.attention %b, %b, %b scale = 0.0625 window = [*, 0] : !b, !b, !b -> !b
+  %1 = fp8.attention %s, %s, %s scale = 0.125 accumulate = fast : !s, !s, !s -> !h
+  %2 = fp8.attention %h, %h, %h scale = 0.125 cap = 30.0 : !h, !h, !h -> !h
+  %3 = fp8.attention %w, %w, %w scale = 0.0625 accumulate = fast : !w, !w, !w -> !b
+  return %0, %1, %2, %3 : !b, !h, !h, !b
 }
