@@ -232,7 +232,7 @@ def main():
 
                 total += 1
                 how_found = None
-                for attempt in [("random", 1), ("random", 2), ("lazy", 1), ("random", 1, args.check)]:
+                for attempt in [("random", 1), ("random", 2), ("lazy", 1), ("random", 1, args.check), ("random", 3, args.check)]:
                     got, report = run_with(group, *attempt)
                     if got is None:
                         how_found = summarize(report)
