@@ -10,6 +10,7 @@ import warnings
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
@@ -25,6 +26,18 @@ def make():
 
 def convert(model, recipe="rowwise", **options):
     return fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target="cpu", **options)
+
+
+class Matrices(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.w = nn.Parameter(torch.randn(64, 128) / 8)
+        self.experts = nn.Parameter(torch.randn(2, 128, 64) / 8)
+
+    def forward(self, x):
+        y = x @ self.w
+        return y @ self.experts[0] + nn.functional.linear(y, self.experts[1].T)
 
 
 WAYS = {"training": lambda: convert(make()), "parameters": lambda: convert(make(), "current", parameters="fp8"), "inference": lambda: fp8.torch.quantize_for_inference(make(), "rowwise"),
@@ -59,6 +72,53 @@ class Recorded(unittest.TestCase):
             model = convert(make(), recipe)
             graph = torch.export.export(model, (self.x,)).module()
             self.assertTrue(torch.equal(graph(self.x), model(self.x)))
+
+    def test_export_autocast(self):
+        """What torch.export traces are fake parameters, which stand for those that a Product belongs to."""
+        for name in ("autocast", "matrices", "attention"):
+            for strict in (False, True):
+                model = {**WAYS, "matrices": Matrices, "attention": lambda: nn.TransformerEncoderLayer(64, 4, 128, dropout=0).eval()}[name]()
+                plain = model(self.x)
+                with self.subTest(name, strict=strict), torch.no_grad(), fp8.torch.autocast("rowwise"):
+                    program = torch.export.export(model, (self.x,), strict=strict)
+                    self.assertTrue(torch.equal(program.module()(self.x), model(self.x)))
+                    self.assertFalse(torch.equal(program.module()(self.x), plain))
+                    self.assertTrue(any("fp8" in str(node.target) for node in program.graph.nodes))
+        model = convert(Matrices())
+        with torch.no_grad():
+            program = torch.export.export(model, (self.x,))
+            self.assertTrue(torch.equal(program.module()(self.x), model(self.x)))
+            with self.assertRaisesRegex(Exception, "strict=False"):
+                torch.export.export(model, (self.x,), strict=True)
+
+    def test_any_rows(self):
+        """A graph for any number of rows keeps codes for its backward, of 7 rows, too, whose own program keeps x."""
+        for recipe in ("current", "delayed"):
+            for record in (lambda model: torch.compile(model, backend="aot_eager", dynamic=True),
+                           lambda model: torch.export.export(model, (self.x,), dynamic_shapes=({0: torch.export.Dim("n")},)).module()):
+                model = convert(make(), recipe)
+                graph = record(model)
+                for rows in (32, 7, 9, 16):
+                    x = self.x[:rows].clone().requires_grad_()
+                    with self.subTest(recipe, rows=rows):
+                        y = graph(x)
+                        y.square().sum().backward()
+                        self.assertTrue(torch.isfinite(x.grad).all())
+                        if recipe != "delayed":  # Whose scales come from the steps before.
+                            other = x.detach().clone().requires_grad_()
+                            z = copy.deepcopy(model)(other)
+                            z.square().sum().backward()
+                            self.assertTrue(torch.equal(y, z))
+                            self.assertLess((x.grad - other.grad).norm(), 0.1 * other.grad.norm())
+
+    def test_fake(self):
+        """Shapes of a model without values, and no graph of it."""
+        with FakeTensorMode():
+            model, x = make(), torch.randn(16, 64)
+            with fp8.torch.autocast("rowwise"):
+                self.assertEqual(model(x).shape, (16, 64))
+                with self.assertRaisesRegex(fp8.UnsupportedError, "parameters with values"):
+                    torch.export.export(model, (x,))
 
     def test_flops(self):
         def count(model, has_backward):

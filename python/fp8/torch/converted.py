@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from fp8.errors import UnsupportedError
 from fp8.torch import attention_scales, checkpointed, products, saved
 from fp8.torch.attention_calls import get_shared, share
 from fp8.torch.autocasting import autocast
@@ -188,6 +189,9 @@ def _make_class(cls, form=""):
         recipe = self._fp8_recipe or autocast.current
         if recipe is None:
             return run(self, *arguments, **keywords)
+        if torch.compiler.is_dynamo_compiling() and torch.compiler.is_exporting():
+            raise UnsupportedError("expected torch.export with strict=False of modules with parameters of their own: "
+                                   "its strict way drops what finds their products, and FP8 with it")
         scales = self._modules.get(attention_scales.CHILD)
         mode = _Mode(self._fp8_attention, -1 if scales is None else scales.number)
         if not torch.compiler.is_compiling():

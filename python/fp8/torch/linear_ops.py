@@ -70,6 +70,8 @@ class Unit:
 
     # Whether another one may have kept what its backward takes of x.
     shares_codes = True
+    # Whether graphs for any number of rows call it.
+    has_any_rows = False
 
     def __init__(self, programs, saved=None, caches_weight=False, is_transposed=False):
         self.programs, self.state = programs, None
@@ -291,14 +293,25 @@ class Unit:
         results = self._prepared.run(_KINDS[name], [x, *own.values(), bias], False)
         return self._forward(name, x, weight, bias, own) if results is None else results
 
-    def _forward(self, name, x, weight, bias, own):
+    def forward_recorded(self, x, weight, bias, saves):
+        """The same for a graph. One for any number of rows takes codes that programs for any number say, also where those
+        of so many keep x. A graph for so many takes the first result alone."""
         rows, has_bias = x.shape[0], bias is not None
+        if saves and self.has_any_rows and type(x) is not CodedResult and not (
+                self.find_codes(rows, weight, has_bias, x.dtype)) and self.find_codes(None, weight, has_bias, x.dtype):
+            self.dtype = x.dtype
+            return self._forward("train", x, weight, bias, {}, None)
+        return self.forward(x, weight, bias, saves)
+
+    def _forward(self, name, x, weight, bias, own, *any_rows):
+        has_bias, (rows,) = bias is not None, any_rows or x.shape[:1]
         with torch.no_grad():
             function = self._get(name, rows, weight, has_bias, dtype=x.dtype)
             # Outside of a step of several calls each forward is of the weight as it is then.
             values = self._get_weight(weight, rows, has_bias, not self.steps, x.dtype)
             results = function({"x": x, "bias": bias, **values}, self.state)
-        self._prepare(name, function, ("x", *own, "bias"), [x, *own.values(), bias])
+        if not any_rows:
+            self._prepare(name, function, ("x", *own, "bias"), [x, *own.values(), bias])
         return results
 
     def find_code_type(self):
@@ -399,7 +412,7 @@ _DTYPES = {name: getattr(torch, dtype.numpy + (f"_x{dtype.lanes}" if dtype.lanes
 
 
 def _run_forward(x, weight, bias, unit, saves):
-    return get_unit(unit).forward(x, weight, bias, saves)
+    return get_unit(unit).forward_recorded(x, weight, bias, saves)
 
 
 def _infer_forward(x, weight, bias, unit, saves):
@@ -408,6 +421,8 @@ def _infer_forward(x, weight, bias, unit, saves):
     results = [x.new_empty((rows, get_unit(unit).get_sizes(weight.shape)[1]))]
     if saves:
         known = rows if isinstance(rows, int) else None
+        if known is None:
+            get_unit(unit).has_any_rows = True
         for info in get_unit(unit).find_codes(known, weight, bias is not None, x.dtype):
             results.append(x.new_empty([rows if size is None else size for size in info.shape],
                                        dtype=_DTYPES[info.dtype]))

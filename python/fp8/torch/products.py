@@ -9,7 +9,9 @@ from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 import fp8
+from fp8.errors import UnsupportedError
 from fp8.torch import grouped_ops, linear_ops, speed
+from fp8.torch.faked import find_real
 from fp8.torch.linear_programs import Shape, get_programs
 
 _numbers = itertools.count()
@@ -225,10 +227,17 @@ def has_matrix(parameter):
 @torch.compiler.assume_constant_result
 def find_number(parameter, creates):
     """The number of a parameter's Product, or -1; with `creates` a new one has one."""
-    if not has_matrix(parameter):
+    real = find_real(parameter)
+    if real is None and creates and parameter.ndim in (2, 3) and torch.compiler.is_exporting():
+        raise UnsupportedError("expected parameters with values in torch.export within autocast, but got a fake one; "
+                               "convert_to_fp8_training(model, None) before its values are gone")
+    if real is None or not has_matrix(real):
         return -1
-    product = hold(parameter) if creates else get(parameter)
-    return -1 if product is None else product.number
+    product = hold(real) if creates else get(real)
+    if product is None:
+        return -1
+    parameter._fp8_number = product.number
+    return product.number
 
 
 @torch.compiler.assume_constant_result
