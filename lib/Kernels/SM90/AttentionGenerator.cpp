@@ -49,18 +49,23 @@ static bool isNarrowPromotedWhole(const AttentionSpec &spec) {
          !spec.left && !spec.right;
 }
 
-/// Whether the turn is best given with the maxima: of three warpgroups of
-/// narrow heads, or of wide heads of 16 bits, on an H200 with 64 and 256
-/// columns. Heads of 128 columns of V are slower so, those up to 192 have the
-/// same tile, and what fewer keys a tile or other work with scores changes was
-/// not timed.
+/// Whether a turn with the maxima is faster: on an H200 of 64, 96 and 256
+/// columns, with two shapes a run (benchmarks/results/attention.txt).
+/// 16 bits with 64 columns are as fast without a window, and E4M3 with 256 is
+/// slower without one. Heads of 128 to 192 columns are slower so, and what
+/// fewer keys a tile or other work with scores changes was not timed.
 static bool isRaised(const AttentionSpec &spec, int64_t tileQ) {
   if (spec.mask || spec.dropThreshold || spec.cap || spec.invariant ||
       spec.accumulate == Accumulate::Promote)
     return false;
-  if (spec.headDim <= 64 && spec.headDimOfV <= 64)
-    return tileQ == 192;
-  return spec.getElementBytes() == 2 && spec.headDimOfV > 192 && tileQ == 128;
+  bool isShort = spec.getElementBytes() == 1;
+  int64_t columns = std::max(spec.headDim, spec.headDimOfV);
+  if (columns <= 64)
+    return tileQ == 192 && (isShort || spec.hidesLast());
+  if (columns <= 96)
+    return tileQ == 128;
+  return spec.headDimOfV > 192 && tileQ == 128 &&
+         (!isShort || spec.hidesLast());
 }
 
 /// When the next warpgroup's turn is. Exponentials take 8-bit products' time,

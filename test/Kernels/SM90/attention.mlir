@@ -32,10 +32,10 @@ func.func @few_keys(%q: !b128) -> !b128 {
 
 !b64 = tensor<2x1024x16x64xf16>
 // CHECK-LABEL: @short
-// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2, turn = raised>
+// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2>
 // LAUNCH-LABEL: @short
 // LAUNCH: %[[LSE:.*]] = tensor.empty() : tensor<2x16x1024xf32>
-// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f16_d64_192x128_s2_raised
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_f16_d64_192x128_s2
 // LAUNCH-SAME: outs({{.*}}, %[[LSE]] : tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>)
 func.func @short(%q: !b64) -> (tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>) {
   %0, %1 = fp8.attention %q, %q, %q scale = 0.125 : !b64, !b64, !b64 -> tensor<2x1024x16x64xbf16>, tensor<2x16x1024xf32>
