@@ -14,7 +14,6 @@ from pathlib import Path
 import torch
 
 import fp8.torch
-from fp8.torch import attention_backward
 from timing import show_machine, write_record
 
 HEADS, HEADS_OF_K = 4, 2
@@ -138,16 +137,6 @@ def differentiate(attend, given, grad):
     return torch.autograd.grad(attend(*leaves), leaves, grad)
 
 
-def differentiate_fast(given, grad, is_causal):
-    """By numbers of 16 bits with the logarithms that codes had, as fp8.torch has it where speed is preferred."""
-    attention_backward.prefers_speed = True
-    try:
-        return differentiate(lambda q, k, v: fp8.torch.scaled_dot_product_attention(
-            q, k, v, is_causal=is_causal, **WAYS["fast"]), given, grad)
-    finally:
-        attention_backward.prefers_speed = False
-
-
 def compare_gradients(options):
     for queries, keys in ((options.keys // 64, options.keys // 64), (256, options.keys)):
         is_causal = queries == keys
@@ -159,7 +148,6 @@ def compare_gradients(options):
                     for tensors in ([x.double() for x in given], [round_to_codes(x) for x in given]))
                 found = {name: differentiate(lambda q, k, v: fp8.torch.scaled_dot_product_attention(
                     q, k, v, is_causal=is_causal, **way), given, grad) for name, way in WAYS.items()}
-                found["speed"] = differentiate_fast(given, grad, is_causal)
                 for place, name in enumerate(("dq", "dk", "dv")):
                     yield report({"part": "gradients", "of": name, "data": data, "queries": queries, "keys": keys, "dim": dim},
                                  get_error(alone[place], expected[place]),

@@ -407,17 +407,15 @@ class Chosen(unittest.TestCase):
         return found
 
     def test_codes(self):
-        """Scores are those that the forward had, or sums are computed again, unless speed is preferred to it."""
-        for accumulate in None, "promote", "fast":
+        """Scores are those that the forward had, or sums are computed again, but for `fast`, which is for speed."""
+        for accumulate in None, "promote":
             with self.subTest(accumulate=accumulate):
                 self.assertEqual(self.run_codes("sm_90a", accumulate), ["fp8 of codes"])
                 self.assertEqual(self.run_codes("sm_90a", accumulate, columns=96), ["widen", "again", "cudnn"])
                 self.assertEqual(self.run_codes("sm_100a", accumulate), ["widen", "again", "cudnn"])
                 # It has all scores at hand.
                 self.assertEqual(self.run_codes("sm_90a", accumulate, mask=True), ["widen", "formula"])
-        with mock.patch.object(attention_backward, "prefers_speed", True):
-            self.assertEqual(self.run_codes("sm_90a", "promote"), ["fp8 of codes"])
-            self.assertEqual(self.run_codes("sm_90a", "fast"), ["widen", "cudnn"])
+        self.assertEqual(self.run_codes("sm_90a", "fast"), ["widen", "cudnn"])
 
 
 class Ours(unittest.TestCase):

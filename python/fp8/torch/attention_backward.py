@@ -22,10 +22,6 @@ _SCORES = 1 << 24
 _UNTIMED = ("sm_80", "sm_89", "sm_120a", "sm_121a")
 _MEASURED = "sm_90a"
 _FASTER = {(128, True): (2048, "deterministic"), (64, True): (4096, "deterministic"), (64, False): (2048, "any")}
-# Whether a gradient of codes whose forward had `accumulate="fast"` may be of their numbers in 16 bits, with the logarithms of sums
-# that the forward had. That takes less time. But a tensor core's sums of codes are not those of numbers, so that shares do
-# not sum up to 1 where scores are large (docs/Attention.md).
-prefers_speed = False
 # Which kernel was chosen, and why, by how often.
 taken = Counter()
 
@@ -79,8 +75,10 @@ def has_kernel(query, value):
 
 
 def is_consistent(accumulate):
-    """Whether a gradient of codes has to be of scores whose sums its logarithms are of."""
-    return accumulate != "fast" or not prefers_speed
+    """Whether a gradient of codes has to be of scores whose sums its logarithms are of. With `fast` it is of numbers in 16 bits,
+    with the forward's logarithms, which takes less time. But a tensor core's sums of codes are not those of numbers, so that
+    shares do not sum up to 1 where scores are large (docs/Attention.md)."""
+    return accumulate != "fast"
 
 
 def takes_codes(query, value, dtype, hides):
