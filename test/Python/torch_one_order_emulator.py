@@ -33,6 +33,32 @@ def step(model, optimizer=None):
     return results
 
 
+class Pair(nn.Module):
+    """Two layers that read one x."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 64, bias=False), nn.Linear(64, 64, bias=False)
+
+    def forward(self, x):
+        return self.first(x), self.second(x)
+
+
+def make_pair(way, dtype, **options):
+    torch.manual_seed(1)
+    return fp8.torch.convert_to_fp8_training(Pair().to(dtype), "current", first_last_bf16=0, target="sm_90a", only_faster=False,
+                                             transposed_codes=way, cache=False, **options)
+
+
+def step_pair(model, x, casts):
+    x = x.clone().requires_grad_()
+    model.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16, enabled=casts):
+        results = model(x)
+    sum(each.float().square().sum() for each in results).backward()
+    return [*(each.detach() for each in results), x.grad, *(each.grad.clone() for each in model.parameters())]
+
+
 class OneOrder(unittest.TestCase):
     def check_equal(self, values, expected):
         for value, other in zip(values, expected, strict=True):
@@ -53,6 +79,20 @@ class OneOrder(unittest.TestCase):
                 model = make(recipe, way, **options)
                 optimizer = fp8.torch.fuse_optimizer(model, torch.optim.AdamW(model.parameters(), 1e-2, fused=True))
                 results.append([value for _ in range(2) for value in step(model, optimizer)])
+            self.check_equal(*results)
+
+    def test_shared_codes_of_other_types(self):
+        """Codes of x have one type, of whatever type x is: calls that were prepared for one are none for another."""
+        warnings.simplefilter("ignore")
+        x = torch.randn(128, 64, generator=torch.Generator().manual_seed(3))
+        autocast, f32, f16 = (torch.float32, True), (torch.float32, False), (torch.float16, False)
+        for dtype, options, calls in ((torch.float32, {}, (autocast, autocast, f32)),
+                                      (torch.bfloat16, {"parameters": "fp8"}, ((torch.bfloat16, False), f32, f16))):
+            results = []
+            for way in ("copy", "kernel"):
+                model = make_pair(way, dtype, **options)
+                results.append([value for given, casts in calls for value in step_pair(model, x.to(given), casts)])
+            self.assertEqual([value.dtype for value in results[0]], [value.dtype for value in results[1]])
             self.check_equal(*results)
 
     def test_kernels_transpose(self):

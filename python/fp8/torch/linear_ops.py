@@ -331,7 +331,8 @@ class Unit:
             self.before_call()
         self.dtype = x.dtype
         own = self._list_weight(weight, x.dtype, "")
-        results = self._prepared.run(_KINDS["reuse"], [*codes, *own.values(), bias], False)
+        # The first two values tell prepared calls apart: codes of any x have one type.
+        results = self._prepared.run(_KINDS["reuse"], [x, *own.values(), *codes, bias], False)
         return self._reuse(x, codes, weight, bias, own) if results is None else results
 
     def _reuse(self, x, codes, weight, bias, own):
@@ -349,7 +350,7 @@ class Unit:
                 return self.forward(x, weight, bias)
             values = {"bias": bias, **dict(zip(names, codes)), **self._get_weight(weight, rows, has_bias, not self.steps, x.dtype)}
             results = function(values, self.state)
-        self._prepare("reuse", function, (*names, *own, "bias"), [*codes, *own.values(), bias])
+        self._prepare("reuse", function, ("x", *own, *names, "bias"), [x, *own.values(), *codes, bias])
         return results
 
     def backward(self, dy, saved, weight, has_bias, needs_x, needs_weight):
