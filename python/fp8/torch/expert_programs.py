@@ -3,9 +3,11 @@ what is between them."""
 
 import functools
 import json
+import weakref
 from collections import namedtuple
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from fp8.torch import code_order, expected, operations, program_text, schemes
 from fp8.torch.dense import make_dense
@@ -138,10 +140,25 @@ def compile(shapes, gate, element, rows, target):
         [("experts", shapes)], write(shapes, gate, element, rows), target=target, **options).functions[FUNCTION]
 
 
-@functools.lru_cache(maxsize=None)
-def _make_units(groups, n, count, device):
-    """Factors that are 1, of all weights of a shape."""
-    return torch.full((groups, n, count), 127, dtype=torch.uint8, device=device).view(torch.float8_e8m0fnu)
+# Factors that are 1, by weights' own factors, which keep them; and by their sizes and devices, so that weights have them
+# in common.
+_units_of, _units = WeakTensorKeyDictionary(), weakref.WeakValueDictionary()
+
+
+def _make_units(scale, *sizes):
+    """Factors that are 1, of all weights of a shape, whose own factors are `scale`."""
+    units = _units_of.get(scale)
+    if units is not None and units.shape == sizes and units.device == scale.device:
+        return units
+    units = _units.get((sizes, scale.device))
+    if units is None:
+        units = torch.full(sizes, 127, dtype=torch.uint8, device=scale.device).view(torch.float8_e8m0fnu)
+        # Where a graph is captured they are in its memory, and have no values before it runs.
+        if scale.is_cuda and torch.cuda.is_current_stream_capturing():
+            return units
+        _units[sizes, scale.device] = units
+    _units_of[scale] = units
+    return units
 
 
 def _gather(shape, tensors, bias, owners, rows):
@@ -155,7 +172,7 @@ def _gather(shape, tensors, bias, owners, rows):
     if scheme.multiplies_sums(shape.n, shape.k):
         # A scale for each row of a weight, or one for the weight.
         factors = scale.flatten(1)[owners]
-        given += [_make_units(shape.groups, shape.n, shape.k // 32, scale.device),
+        given += [_make_units(scale, shape.groups, shape.n, shape.k // 32),
                   factors if shape.is_whole else factors.expand(-1, shape.n)]
     else:
         given.append(scale.view(torch.float8_e8m0fnu) if scheme.scale == "e8m0" else scale)
