@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import warnings
+import weakref
 
 import numpy as np
 import torch
@@ -133,6 +134,66 @@ def check_sizes():
         check("a wrong size by its name", "size mismatch for 0.weight_arranged" in str(error))
 
 
+def check_nans():
+    """A code that is no number is found wherever it lies, in either order."""
+    codes = torch.arange(128, dtype=torch.uint8).repeat(2).view(2, 128)
+    codes[codes == 0x7f] = 0x7e
+    codes[1] |= 0x80
+    for place in (None, *range(0, 128, 3)):
+        each = codes.clone()
+        if place is not None:
+            each[place % 2, place] |= 0x7f
+        e4m3, scheme = each.view(torch.float8_e4m3fn), schemes.make_scheme("mxfp8", False, None, "bf16")
+        found = [code_order.find_reason(values, scheme) for values in (
+            {"weight": e4m3}, {"weight_arranged": code_order.arrange_codes(e4m3)})]
+        check(f"no number at {place}", found == [place is not None and "some are no numbers" or None] * 2)
+
+
+def check_values():
+    """Values that arranged codes cannot have are refused where a state or a weight brings them, with the layer as it was."""
+    x = torch.randn(4, 128, dtype=torch.bfloat16)
+    for recipe, name, value, reason in (("mxfp8", "weight", 0xff, "some are no numbers"),
+                                        ("mxfp8", "weight_scale", 140, "factors are larger than 2^7"),
+                                        ("nvfp4", "weight_scale", 0x85, "factors have signs")):
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), recipe, activations="bf16")
+        plain = copy.deepcopy(model)
+        fp8.torch.arrange(model)
+        before, expected = {key: each.clone() for key, each in model.state_dict().items()}, model(x)
+        plain[0]._parameters[name].data.view(torch.uint8)[3, 1] = value
+        label = f"{recipe}, {name} of {value}"
+        try:
+            model.load_state_dict(plain.state_dict())
+            check(f"{label}: loaded", False)
+        except RuntimeError as error:
+            check(f"{label}: by name, and why: {error}", "'0': " in str(error) and reason in str(error))
+        check(f"{label}: as it was", torch.equal(model(x), expected) and all(
+            torch.equal(each.view(torch.uint8), before[key].view(torch.uint8)) for key, each in model.state_dict().items()))
+        fp8.torch.arrange(model, arranged=False)
+        model.load_state_dict(plain.state_dict())
+        check(f"{label}: plain", torch.equal(model(x).nan_to_num(), plain(x).nan_to_num()))
+    model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), "mxfp8", activations="bf16")
+    fp8.torch.arrange(model)
+    expected, weight = model(x), torch.randn(32, 128)
+    weight[3, 40] = 1e6
+    try:
+        model[0].set_weight(weight)
+        check("a large weight", False)
+    except fp8.ArgumentError as error:
+        check("a large weight says so", "factors are larger than 2^7" in str(error))
+    check("a large weight leaves the layer", torch.equal(model(x), expected))
+    model[0].set_weight(weight.clamp(-4, 4))
+
+
+def check_units():
+    """Factors of 1 are the same of all weights of a size, and end with them."""
+    first, second = torch.zeros(4, 8, 1), torch.zeros(4, 8, 1)
+    units = weakref.ref(expert_programs._make_units(first, 4, 8, 2))
+    check("units of two weights", units() is expert_programs._make_units(second, 4, 8, 2))
+    check("units of other sizes", expert_programs._make_units(second, 4, 8, 4).shape == (4, 8, 4))
+    del first, second
+    check("units end", units() is None)
+
+
 def check_experts(recipe, weights, activations):
     from transformers.models.mixtral.configuration_mixtral import MixtralConfig
     from transformers.models.mixtral.modeling_mixtral import MixtralExperts
@@ -199,6 +260,9 @@ if __name__ == "__main__":
     check_order()
     check_reasons()
     check_sizes()
+    check_nans()
+    check_values()
+    check_units()
     check_model("nvfp4", None, "bf16", "K is no multiple of 64")
     check_model("nvfp4", None, None, "K is no multiple of 64")
     check_model("rowwise", "mxfp4", None, "N is no multiple of 4")

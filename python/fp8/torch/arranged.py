@@ -2,30 +2,35 @@
 
 import dataclasses
 
-import torch
 from torch import nn
 
 from fp8.errors import ArgumentError
-from fp8.torch import experts, quantized_linear
+from fp8.torch import code_order, experts, quantized_linear
 from fp8.torch.code_order import BLOCK, arrange_codes, restore_codes
 
 
-# An E4M3 without its sign that is no number; the largest E8M0 that kernels multiply arranged ones with, 2^7.
-_NAN, _MOST = 0x7f, 134
-
-
-def _find_reason_of_e4m3(module, scheme):
+def _find_reason_of_e4m3(scheme, n, k):
     """The same of codes of 8 bits."""
     if scheme.input_block is not None:
         return "they have 8 bits, which tensor cores multiply as they are"
-    if scheme.scale == "f32" and not scheme.multiplies_sums(module.out_features, module.in_features):
+    if scheme.scale == "f32" and not scheme.multiplies_sums(n, k):
         return "they become bf16 in memory, since no kernel reads such factors"
-    if bool(((module._parameters["weight"].data.view(torch.uint8) & _NAN) == _NAN).any()):
-        return "some are no numbers"
-    # Kernels take a larger one for a negative number.
-    if scheme.scale == "e8m0" and bool((module.weight_scale.data.view(torch.uint8) > _MOST).any()):
-        return "factors are larger than 2^7, or no numbers"
     return None
+
+
+def find_reason_of_sizes(scheme, n, k):
+    """Why codes of N x K stay as they are whatever their values, or None."""
+    reason = None if scheme.shares_bytes else _find_reason_of_e4m3(scheme, n, k)
+    if reason:
+        return reason
+    if scheme.packed:
+        if n % 4:
+            return "N is no multiple of 4"
+        return "factors of activations change along K" if (scheme.input_block or (1, 1))[1] else None
+    if k % BLOCK:
+        return f"K is no multiple of {BLOCK}"
+    # Kernels read an even number of rows whose factors begin within words.
+    return "N is odd" if (scheme.in_halves or not scheme.shares_bytes) and n % 2 and k % (2 * BLOCK) else None
 
 
 def find_reason(module):
@@ -33,21 +38,8 @@ def find_reason(module):
     scheme = module.scheme
     if scheme.arranged:
         return "they are arranged"
-    reason = None if scheme.shares_bytes else _find_reason_of_e4m3(module, scheme)
-    if reason:
-        return reason
-    if scheme.packed:
-        if module.out_features % 4:
-            return "N is no multiple of 4"
-        return "factors of activations change along K" if (scheme.input_block or (1, 1))[1] else None
-    if module.in_features % BLOCK:
-        return f"K is no multiple of {BLOCK}"
-    if scheme.in_halves or not scheme.shares_bytes:
-        # Kernels read an even number of rows whose factors begin within words.
-        return "N is odd" if module.out_features % 2 and module.in_features % (2 * BLOCK) else None
-    factors = module.weight_scale.data.view(torch.uint8)
-    # Kernels take their bits for those of larger exponents, which a sign or a NaN has none of.
-    return "factors have signs, or are no numbers" if bool((factors >= 0x7f).any()) else None
+    return (find_reason_of_sizes(scheme, module.out_features, module.in_features)
+            or code_order.find_reason({name: value.data for name, value in module._parameters.items() if value is not None}, scheme))
 
 
 def _exchange(module, scheme, change):

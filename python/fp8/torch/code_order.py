@@ -12,6 +12,10 @@ from fp8.torch import packed, schemes
 BLOCK, LIFTED_BLOCK = 64, packed.GROUP
 # Where the lower three bits of an E2M1 and its sign are in the half of a word that becomes its bf16.
 _MAGNITUDE, _SIGN = 6, 15
+# An E4M3 without its sign that is no number; the same in the two halves of words that have one in every other bit of theirs.
+_NAN, _ARRANGED_NANS = 0x7f, (0x07f0, 0x700f)
+# The largest E8M0 that kernels multiply arranged E4M3 with, 2^7: they take a larger one for a negative number.
+_MOST = 134
 # For each pair of a thread: which of its two words has the bits, or, 2, that half of them which the others leave in either;
 # and by how many bits they are further up, around the end of the word.
 _PAIRS = ((0, 0), (0, 4), (0, -6), (1, 2), (1, 6), (1, -4), (2, 8), (2, -2))
@@ -99,6 +103,27 @@ def restore_tensors(tensors, scheme):
     if not scheme.arranged:
         return tensors, scheme
     return ([restore_codes(tensors[0].data, scheme.packed), *tensors[1:]], schemes.replace(scheme, arranged=False))
+
+
+def find_reason(values, scheme):
+    """Why such stored tensors, some of those of a Scheme by name, are none that kernels read arranged, or None."""
+    codes, factors = values.get("weight_arranged", values.get("weight")), values.get("weight_scale")
+    if not scheme.shares_bytes:
+        if codes is not None and _has_nan(codes, "weight_arranged" in values):
+            return "some are no numbers"
+        is_large = factors is not None and scheme.scale == "e8m0" and bool((factors.view(torch.uint8) > _MOST).any())
+        return "factors are larger than 2^7, or no numbers" if is_large else None
+    if scheme.packed or scheme.in_halves or factors is None:
+        return None
+    # Kernels take their bits for those of larger exponents, which a sign or a NaN has none of.
+    return "factors have signs, or are no numbers" if bool((factors.view(torch.uint8) >= 0x7f).any()) else None
+
+
+def _has_nan(codes, is_arranged):
+    if not is_arranged:
+        return bool(((codes.view(torch.uint8) & _NAN) == _NAN).any())
+    halves = codes.contiguous().view(torch.int16)
+    return any(bool(((halves & bits) == bits).any()) for bits in _ARRANGED_NANS)
 
 
 def find_scheme(scheme, device, dtype):

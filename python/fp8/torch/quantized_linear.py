@@ -50,8 +50,16 @@ class QuantizedWeight(nn.Module):
         """Lets go of what is known of the weight that was there."""
         self.exactness = self.origin = self.lost = None
 
+    def _find_reason(self, values):
+        """Why values by name cannot take the place of those that the module has, or None."""
+        scheme = self.scheme
+        own = {name: value.detach() for name, value in values.items() if self._parameters.get(name) is not None and is_plain(value)
+               and value.dtype == self._parameters[name].dtype and value.shape == self._parameters[name].shape}
+        reason = code_order.find_reason(own, scheme) if scheme.arranged else None
+        return reason and (f"expected values that arranged codes may have, but {reason}; fp8.torch.arrange(model, arranged=False) "
+                           f"makes room for others")
+
     def _load_from_state_dict(self, state_dict, prefix, *arguments):
-        self._forget_origin()
         # Codes may lie in the other order there (fp8.torch.arrange).
         scheme = self.scheme
         own, other = (prefix + name for name in (scheme.plain_codes, "weight_arranged")[::-1 if scheme.arranged else 1])
@@ -61,7 +69,12 @@ class QuantizedWeight(nn.Module):
             # What does not fit is PyTorch's to refuse, by name.
             fits = given.shape == self._parameters[own[len(prefix):]].shape
             state_dict[own] = change(given, scheme.packed) if fits else given
-        super()._load_from_state_dict(state_dict, prefix, *arguments)
+        reason = self._find_reason({name: state_dict[prefix + name] for name in self._parameters if prefix + name in state_dict})
+        if reason:
+            arguments[-1].append(f"'{prefix[:-1]}': {reason}.")
+        else:
+            self._forget_origin()
+            super()._load_from_state_dict(state_dict, prefix, *arguments)
         if given is not None:
             del state_dict[own]
             state_dict[other] = given
@@ -171,7 +184,11 @@ class QuantizedLinear(QuantizedWeight):
         self.set_tensors(tensors)
 
     def set_tensors(self, tensors):
-        """Puts stored tensors, by name, in place of those that the layer has."""
+        """Puts stored tensors, by name, in place of those that the layer has. Raises ArgumentError for values that arranged
+        codes cannot have."""
+        reason = self._find_reason(tensors)
+        if reason:
+            raise ArgumentError(reason)
         self._forget()
         self._forget_origin()
         for name, tensor in tensors.items():
