@@ -51,6 +51,19 @@ class Layers(unittest.TestCase):
                     self.assertTrue(torch.equal(torch.cat([part.dequantize() for part in parts]), whole.dequantize()))
                     self.assertTrue(torch.equal(torch.cat([part(x) for part in parts], 1), whole(x)))
 
+    def test_parts_that_cannot_be_arranged(self):
+        """Codes of a part are arranged where kernels read that many rows and columns so."""
+        for recipe, n, k, style, stays in (("mxfp8", 66, 192, "colwise", False), ("rowwise", 66, 192, "colwise", False),
+                                           ("mxfp8", 128, 192, "colwise", True), ("mxfp8", 33, 128, "rowwise", False)):
+            with self.subTest(recipe, n=n, style=style), torch.no_grad():
+                whole = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(k, n).bfloat16()), recipe, activations="bf16")
+                self.assertEqual(fp8.torch.arrange(whole), {"0": "arranged"})
+                parts = [cut_linears.cut(whole[0], style, rank, 2) for rank in range(2)]
+                layers = [part.layer if style == "rowwise" else part for part in parts]
+                self.assertEqual([layer.scheme.arranged for layer in layers], [stays] * 2)
+                values = torch.cat([layer.dequantize() for layer in layers], int(style == "rowwise"))
+                self.assertTrue(torch.equal(values, whole[0].dequantize()))
+
     def test_columns(self):
         for kind in KINDS:
             for width in WIDTHS:

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fp8.errors import ArgumentError, MismatchError, UnsupportedError
-from fp8.torch import code_order, inference, packed, schemes
+from fp8.torch import arranged, code_order, inference, packed, schemes
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 ROWS, COLUMNS = "colwise", "rowwise"  # Torch's names are of the transposed weight.
@@ -64,7 +64,15 @@ def take_rows(layer, begin, end):
     if rows not in (None, 1) and (begin % rows or end % rows and end != n):
         scheme = dataclasses.replace(scheme, weight_block=(1, scheme.weight_block[1]))
     bias = None if layer.bias is None else layer.bias[begin:end].clone()
-    return QuantizedLinear(layer.in_features, end - begin, scheme, tensors, bias)
+    return _settle(QuantizedLinear(layer.in_features, end - begin, scheme, tensors, bias))
+
+
+def _settle(part):
+    """A part, of whose sizes kernels may not read codes as they lie in the whole."""
+    scheme = part.scheme
+    if scheme.arranged and arranged.find_reason_of_sizes(scheme, part.out_features, part.in_features):
+        arranged.set_arranged(part, False)
+    return part
 
 
 def _find_unit(scheme):
@@ -97,7 +105,7 @@ def take_columns(layer, begin, end):
         codes = tensors["weight"].view(torch.uint8)
         codes[:, :begin - first] = 0
         codes[:, codes.shape[1] - (last - end):] = 0
-    return QuantizedLinear(last - first, layer.out_features, scheme, tensors), begin - first, last - end
+    return _settle(QuantizedLinear(last - first, layer.out_features, scheme, tensors)), begin - first, last - end
 
 
 def _take_plain(layer, dim, begin, end):
