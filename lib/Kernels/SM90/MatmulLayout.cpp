@@ -420,9 +420,10 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
   // Words of the next block are made before the last one's stage is given back.
   if (config.getBlockParts() > 1 && config.getLifters() == 0 &&
       config.getStages() < 2 * config.getBlockParts())
-    return fail("expected two stages for each consumer that lifts in registers "
-                "and has a part of K, but got {0}",
-                config);
+    return fail(
+        "expected two stages for each consumer that lifts or transposes in "
+        "registers and has a part of K, but got {0}",
+        config);
   if (takesParts && config.getPartsOfK() > 1 &&
       (ShapedType::isDynamic(spec.k) ||
        config.getPartsOfK() >

@@ -135,7 +135,7 @@ func.func @codes(%a: !x, %p: tensor<64x256xf4E2M1FN>, %e: tensor<2x64xi32>, %s: 
 func.func @one_stage(%a: !x, %p: tensor<64x1024xf4E2M1FN>, %e: tensor<8x64xi32>, %s: tensor<64x1xf32>) -> tensor<8x64xbf16> {
   %l = fp8.lift %p, %e folded : tensor<64x1024xf4E2M1FN>, tensor<8x64xi32> -> tensor<64x1024xf8E4M3FN>
   %b = fp8.assemble %l, %s : tensor<64x1024xf8E4M3FN>, tensor<64x1xf32> -> !w
-  // expected-error @below {{expected two stages for each consumer that lifts in registers and has a part of K}}
+  // expected-error @below {{expected two stages for each consumer that lifts or transposes in registers and has a part of K}}
   %0 = fp8.matmul %a, %b accumulate = fast
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 4, swap_ab = true, store = direct, lifters = 0>}
     : !x, !w -> tensor<8x64xbf16>
