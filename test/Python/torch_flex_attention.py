@@ -9,6 +9,7 @@ import types
 import unittest
 import warnings
 
+import numpy
 import torch
 from torch import where
 from torch.nn.attention import flex_attention as peer
@@ -311,6 +312,36 @@ class Flex(unittest.TestCase):
             self.assertIsNot(*found)
             one.factor *= 2
             torch.testing.assert_close(flex.find_plan(q, k, getattr(one, bend), None).mask, 2 * found[0].mask)
+
+    def test_writes_without_a_version_are_seen(self):
+        """Fused optimizers, `.data` and memory of NumPy change no version."""
+        q, k, _ = self.make()
+        bias, memory = torch.nn.Parameter(BIAS.clone()), numpy.zeros(KEYS, dtype=numpy.float32)
+        numbers = torch.from_numpy(memory)
+
+        def add(score, b, h, q, k):
+            return score + bias[h, q - k + KEYS] + numbers[k]
+
+        def change_data():
+            bias.data.mul_(-2)
+
+        def step():
+            optimizer = torch.optim.Adam([bias], lr=0.5, fused=True)
+            bias.grad = torch.ones_like(bias)
+            optimizer.step()
+
+        def fill():
+            memory[:] = 3
+
+        with torch.no_grad():
+            for change in change_data, step, fill:
+                before = flex.find_plan(q, k, add, None)
+                self.assertIs(flex.find_plan(q, k, add, None), before)
+                change()
+                found = flex.find_plan(q, k, add, None)
+                self.assertFalse(torch.equal(found.mask, before.mask), change)
+                places = torch.arange(QUERIES)[:, None] - torch.arange(KEYS) + KEYS
+                torch.testing.assert_close(found.mask[0], (bias[:, places] + numbers))
 
     def test_plans_of_several_masks_and_sizes_are_kept(self):
         q, k, _ = self.make()

@@ -7,6 +7,7 @@ import math
 import unittest
 from unittest import mock
 
+import numpy
 import torch
 from torch import nn
 from torch.nn.attention import flex_attention as peer
@@ -145,6 +146,55 @@ class Graphs(unittest.TestCase):
                     now = numbers.clone()
                     self.check(y, define(*tensors, None, lambda b, h, q, k: (now[q] == now[k]) & (q >= k))[0])
 
+    def test_writes_without_a_version(self):
+        """Fused optimizers, `.data` and memory of NumPy change no version."""
+        tensors = [x.detach() for x in self.make()]
+        bias = nn.Parameter(make(HEADS, 2 * POSITIONS, seed=9))
+
+        def add(score, b, h, q, k):
+            return score + bias[h, q - k + POSITIONS]
+
+        def change_data():
+            bias.data.mul_(-2)
+
+        def replace_data():
+            bias.data = make(HEADS, 2 * POSITIONS, seed=11)
+
+        def step():
+            optimizer = torch.optim.Adam([bias], lr=0.5, fused=True)
+            bias.grad = make(HEADS, 2 * POSITIONS, seed=3)
+            optimizer.step()
+
+        compiled, backend = self.compile(lambda q, k, v: peer.flex_attention(q, k, v, add, enable_gqa=True))
+        for change in (lambda: None, change_data, replace_data, step):
+            change()
+            with torch.no_grad():
+                self.check(compiled(*tensors), define(*tensors, add, None)[0])
+        self.assertEqual(len(backend.attention.taken), 1)
+
+    def test_memory_that_is_filled_again(self):
+        tensors, memory = [x.detach() for x in self.make()], numpy.zeros(POSITIONS, dtype=numpy.int64)
+
+        def run(q, k, v, numbers):
+            return peer.flex_attention(q, k, v, lambda s, b, h, q, k: torch.where(numbers[q] == numbers[k], s, -math.inf),
+                                       enable_gqa=True)
+
+        compiled, _ = self.compile(run)
+        for first in (30, 10, 50):
+            memory[:first], memory[first:] = 0, 1
+            numbers = torch.from_numpy(memory)
+            expected = define(*tensors, None, lambda b, h, q, k: numbers[q] == numbers[k])[0]
+            self.check(compiled(*tensors, numbers), expected)
+
+    def test_captured_graphs(self):
+        """A plan in a CUDA graph would stay that of the tensors that were there."""
+        function = torch.fx.symbolic_trace(lambda s, b, h, q, k, numbers: s + numbers[k])
+        call = flex_ops.Call(function, None, {"score_mod": [0], "mask_mod": [], "blocks": [None] * 4}, [True], (16, 16), None)
+        with mock.patch.object(torch.cuda, "is_current_stream_capturing", return_value=True):
+            with self.assertRaisesRegex(fp8.UnsupportedError, "CUDA graph"):
+                call.find_plan((1, 1, 4, 4), torch.device("cuda"), [torch.zeros(4)])
+            call.find_plan((1, 1, 4, 4), torch.device("cpu"), [torch.zeros(4)])
+
     def test_layers_share_plans(self):
         mask = peer.create_block_mask(documents, None, None, POSITIONS, POSITIONS, device="cpu", BLOCK_SIZE=32)
 
@@ -196,10 +246,11 @@ class Graphs(unittest.TestCase):
         self.assertEqual(len(backend.attention.taken), 1)
 
     def test_reasons(self):
-        learned, factor = make(HEADS, seed=3).requires_grad_(), torch.tensor(2.0)
+        learned, factor, counts = make(HEADS, seed=3).requires_grad_(), torch.tensor(2.0), torch.tensor(2)
         for score_mod, options, reason in (
                 (squared, {}, "one use of the score, but got several"),
                 (lambda s, b, h, q, k: s * factor, {}, "a positive number|scores times a number"),
+                (lambda s, b, h, q, k: s / counts, {}, "scores times a positive number, but got 0"),
                 (lambda s, b, h, q, k: s + learned[h] * k, {}, "functions over scores with a learned tensor"),
                 (alibi, {"attention": "auto"}, "functions over scores, unless attention is 'fp8'"),
                 (alibi, {"mode": "reduce-overhead"}, "functions over scores whose tensors nobody can look at in a CUDA graph")):

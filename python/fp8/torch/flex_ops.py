@@ -9,12 +9,10 @@ from typing import NamedTuple
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from fp8.errors import ArgumentError
+from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import attention_ops, flex, flex_plans, operations
 from fp8.torch.dense import make_dense
 
-# Tensors of a call, such as numbers of documents, are copied to be compared if there are no more bytes of them.
-_MOST_COPIED = 1 << 24
 # What torch.vmap is made of.
 _VMAP_KEYS = ("FuncTorchBatched", "FuncTorchBatchedDecomposition", "FuncTorchVmapMode", "FuncTorchDynamicLayerFrontMode",
               "FuncTorchDynamicLayerBackMode")
@@ -52,8 +50,8 @@ class _Family:
         self.kept = []
 
     def find(self, place, tensors, watched):
-        """What was kept for this place, sizes and a device, and these tensors, or None. Of those that are `watched` whoever
-        writes changes the version; others are compared, which waits for a GPU."""
+        """What was kept for this place, sizes and a device, and these tensors, or None. Of those that are `watched` and on a
+        GPU whoever writes changes the version; others are compared, which waits for it."""
         for kept in self.kept:
             if kept.place == place and all(map(_is_same, kept.tensors, kept.versions, kept.copies, tensors, watched)):
                 return kept.plan
@@ -61,7 +59,7 @@ class _Family:
 
     def keep(self, place, tensors, plan):
         copies = [None] * len(tensors)
-        if sum(x.numel() * x.element_size() for x in tensors) <= _MOST_COPIED:
+        if sum(x.numel() * x.element_size() for x in tensors) <= flex_plans.MOST_COPIED:
             copies = [x.clone() for x in tensors]
         self.kept.append(_Kept(place, list(tensors), [_get_version(x) for x in tensors], copies, plan))
         while len(self.kept) > 1 and (len(self.kept) > flex_plans._MOST_PLANS or sum(
@@ -82,9 +80,9 @@ def _allow_vmap():
 
 
 def _is_same(kept, version, copy, tensor, is_watched):
-    if is_watched and version is not None and _get_version(tensor) == version and (kept is tensor or (
-            kept.data_ptr() == tensor.data_ptr() and (kept.shape, kept.stride(), kept.dtype) == (
-                tensor.shape, tensor.stride(), tensor.dtype))):
+    # Another tensor may have the same memory and version, and yet other numbers there, as one of NumPy's.
+    counts = is_watched and not flex_plans.hides_writes(tensor) and (copy is None or tensor.device.type != "cpu")
+    if counts and kept is tensor and version is not None and _get_version(tensor) == version:
         return True
     return copy is not None and copy.shape == tensor.shape and copy.dtype == tensor.dtype and torch.equal(copy, tensor)
 
@@ -120,6 +118,9 @@ class Call:
         return score_mod, Blocks(close(self.mask_mod, "mask_mod"), *self._get("blocks", operands), self.block_size)
 
     def find_plan(self, sizes, device, operands):
+        if operands and device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise UnsupportedError("expected no capture of a CUDA graph around flex_attention whose functions use tensors, "
+                                   "since replays would not look at these, but got one")
         place = sizes, device
         plan = self.family.find(place, operands, self.watched)
         if plan is None:

@@ -13,6 +13,8 @@ import torch
 _MOST_PLANS = 8
 _MOST_BYTES = 1 << 30
 _MOST_DEPTH = 8
+# Tensors that functions use are copied to be compared if there are no more bytes of them.
+MOST_COPIED = 1 << 24
 _PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device)
 # By these a function reaches what its code does not name.
 _REACHING = ("__import__", "delattr", "eval", "exec", "getattr", "globals", "setattr", "vars")
@@ -46,7 +48,7 @@ def find(score_mod, block_mask, place, make):
         del kept[key]
     plan = make()
     # Values are kept so that no others have their addresses.
-    kept[key] = identities, state, None if block_mask is None else weakref.ref(block_mask), plan
+    kept[key] = [x.keep() if isinstance(x, _Contents) else x for x in identities], state, None if block_mask is None else weakref.ref(block_mask), plan
     _drop(kept)
     return plan
 
@@ -185,11 +187,35 @@ def _is_torch(name):
     return name == "torch" or name.startswith("torch.")
 
 
+def hides_writes(tensor):
+    """Whether it may be written into without another version, as fused optimizers write into parameters."""
+    return tensor.requires_grad or isinstance(tensor, torch.nn.Parameter)
+
+
+class _Contents:
+    """A tensor, and what is in it, of which its version does not say when it changes."""
+
+    def __init__(self, tensor, *parts):
+        self.tensor, self.parts = tensor, parts
+
+    def keep(self):
+        return _Contents(self.tensor.detach().clone(), *self.parts)
+
+    def __eq__(self, other):
+        return isinstance(other, _Contents) and self.parts == other.parts and self.tensor.device == other.tensor.device and (
+            self.tensor.dtype == other.tensor.dtype) and torch.equal(self.tensor, other.tensor)
+
+    __hash__ = None
+
+
 def _identify(value):
     """What changes where a value does. A tensor that needs a gradient is another one where gradients are computed: there it is
     refused."""
     if isinstance(value, torch.Tensor):
-        return id(value), None if value.is_inference() else value._version, value.requires_grad and torch.is_grad_enabled()
+        parts = id(value), None if value.is_inference() else value._version, value.requires_grad and torch.is_grad_enabled()
+        is_small = value.numel() * value.element_size() <= MOST_COPIED
+        # On a CPU it costs little, and memory may be NumPy's, too.
+        return _Contents(value, *parts) if hides_writes(value) or value.device.type == "cpu" and is_small else parts
     if isinstance(value, types.CodeType):
         return id(value)
     return type(value), value

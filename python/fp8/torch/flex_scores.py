@@ -121,7 +121,7 @@ class Reading:
             return self.split(node.args[0]) + [sign * term for term in self.split(node.args[1])]
         if packet is aten.mul:
             return [one * other for one in self.split(node.args[0]) for other in self.split(node.args[1])]
-        if packet is aten.div and len(node.args) == 2 and not node.kwargs and _is_number(node.args[1]):
+        if packet is aten.div and len(node.args) == 2 and not node.kwargs and _is_number(node.args[1]) and node.args[1] != 0:
             return [Term((), 1 / node.args[1]) * term for term in self.split(node.args[0])]
         return None
 
@@ -186,6 +186,9 @@ class Scores:
             factor = self._get_constant(arguments[1 - place])
             if factor is None or packet is aten.div and (place != 0 or node.kwargs):
                 raise UnsupportedError("expected scores times a number that is the same for all, but got others")
+            if factor == 0:
+                # What is not known yet is a zero, too.
+                raise UnsupportedError("expected scores times a positive number, but got 0")
             self.scale *= 1 / factor if packet is aten.div else factor
         elif packet in (aten.add, aten.sub):
             self._add(arguments[1 - place], packet is aten.sub, place)
