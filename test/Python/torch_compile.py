@@ -292,7 +292,7 @@ class Test(unittest.TestCase):
         self.assertLess(get_error(compiled(x), model(x)), 0.02)
 
     def test_without_recipe(self):
-        """Training without a recipe is a warning, once; "none", evaluation and quantized layers are not."""
+        """Training without a recipe is a warning, once; "none", evaluation, and layers in FP8 are not."""
         def count(recipe, model, trains=True):
             torch._dynamo.reset()
             with warnings.catch_warnings(record=True) as caught, torch.set_grad_enabled(trains):
@@ -307,6 +307,9 @@ class Test(unittest.TestCase):
         self.assertEqual([count(None, model), count("none", model), count(None, model, False)], [1, 0, 0])
         model[0] = fp8.torch.quantize_for_inference(model[0], "rowwise")
         self.assertEqual(count(None, model), 0)
+        # First and last layers stay in high precision.
+        model = nn.Sequential(*(nn.Linear(64, 64) for _ in range(3)))
+        self.assertEqual(count(None, fp8.torch.convert_to_fp8_training(model, "rowwise", target="cpu")), 0)
 
     def test_results_that_are_changed(self):
         """In place, behind the end of a graph that has several, as WavLM masks what it has projected."""

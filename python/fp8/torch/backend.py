@@ -85,6 +85,12 @@ def _get_mode_options(mode):
     return modes[mode]
 
 
+def _has_layers(graph):
+    """Whether something is in FP8 already: layers and attention are operations of ours, parts are what a graph is made of."""
+    names = (node.target.name() for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload))
+    return any(name.startswith("fp8::") and name != "fp8::part" for name in names)
+
+
 class Backend:
     """Compiles what torch.compile captures: `torch.compile(model, backend=Backend(recipe))`.
 
@@ -234,7 +240,8 @@ class Backend:
         self._calls.extend(made.calls)
         self._remarks.extend(made.remarks)
         self.left.extend(made.left)
-        if name.endswith(".backward") and made.remarks and not has_recipe and not self._may_have_none:
+        if name.endswith(".backward") and made.remarks and not has_recipe and not (
+                self._may_have_none or _has_layers(graph.graph)):
             self._may_have_none = True
             warnings.warn("fp8: no product of this model is in FP8, since the backend has no recipe: "
                           "torch.compile(model, backend=\"fp8\", options={\"recipe\": \"rowwise\"}); \"none\" is none without this",
