@@ -209,6 +209,18 @@ class Compile(unittest.TestCase):
         self.assertEqual(product(make_input(16, 32), make_input(32, 16)).shape, (16, 16))
         self.assertIn("product", repr(product))
 
+    def test_keys_of_random_numbers(self):
+        """A function of keys may give keys, alone and under jax.jit."""
+        key = jax.random.key(3)
+        for function in (jax.random.split, lambda key: {"next": jax.random.fold_in(key, 5), "numbers": jax.random.bits(key, (4,))}):
+            compiled = fp8.jax.compile(function, target="cpu", cache=False)
+            for call in compiled, jax.jit(lambda key: compiled(key)):
+                found, expected = call(key), function(key)
+                self.assertEqual(jax.tree.structure(found), jax.tree.structure(expected))
+                for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+                    self.assertEqual((one.dtype, one.shape), (other.dtype, other.shape))
+                    self.assertTrue((one == other).all())
+
     def test_what_is_not_supported(self):
         x = make_input(8, 8)
         with self.assertRaisesRegex(fp8.UnsupportedError, "iree_linalg_ext.sort"):

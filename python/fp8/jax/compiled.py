@@ -104,7 +104,10 @@ class Compiled:
                   for kind in kinds]
         function = self._function
         keys = {place: shape for place, shape in enumerate(shapes) if _is_key(shape)}
+        results = None
         if keys:
+            # Keys make keys.
+            results = jax.eval_shape(function, *jax.tree_util.tree_unflatten(tree, shapes))
             function = _take_data_of_keys(function, keys)
             shapes = [jax.eval_shape(jax.random.key_data, shape) if _is_key(shape) else shape for shape in shapes]
         try:
@@ -117,7 +120,7 @@ class Compiled:
         state = fp8.State(compiled) if function.takes_state else None
         foreign_call = _core.ForeignCall(compiled._core, function._index,
                                          None if state is None else state._core)
-        return Version(compiled, function, state, program.results, foreign_call)
+        return Version(compiled, function, state, program.results if results is None else results, foreign_call)
 
     def __call__(self, *arguments, **keywords):
         if keywords:
@@ -163,26 +166,39 @@ def _is_key(leaf):
 
 
 def _take_data_of_keys(function, keys):
-    """A function that has keys of random numbers, by their places among its leaves, as the integers that they are made of."""
+    """A function that has keys of random numbers, by their places among its leaves, and those among its results, as the integers
+    that they are made of."""
     @functools.wraps(function)
     def run(*arguments):
         leaves, tree = jax.tree_util.tree_flatten(arguments)
         leaves = [jax.random.wrap_key_data(leaf, impl=keys[place].dtype._impl) if place in keys else leaf
                   for place, leaf in enumerate(leaves)]
-        return function(*jax.tree_util.tree_unflatten(tree, leaves))
+        results = function(*jax.tree_util.tree_unflatten(tree, leaves))
+        return jax.tree_util.tree_map(_take_data, results)
 
     return run
 
 
+def _take_data(leaf):
+    return jax.random.key_data(leaf) if hasattr(leaf, "dtype") and _is_key(leaf) else leaf
+
+
+def _find_kind(kind):
+    """The size and type that a program has for a result of this kind."""
+    data = jax.eval_shape(jax.random.key_data, kind) if _is_key(kind) else kind
+    return jax.ShapeDtypeStruct(data.shape, _SIGNED.get(data.dtype.name, data.dtype))
+
+
 def _as_signed(leaf):
     """The bits of an array as a program has them, which knows no integers without a sign, and no keys of random numbers."""
-    if _is_key(leaf):
-        leaf = jax.random.key_data(leaf)
+    leaf = _take_data(leaf)
     return jax.lax.bitcast_convert_type(leaf, _SIGNED[leaf.dtype.name]) if leaf.dtype.name in _SIGNED else leaf
 
 
 def _as_given(result, kind):
     """The inverse, of a result."""
+    if _is_key(kind):
+        return jax.random.wrap_key_data(jax.lax.bitcast_convert_type(result, "uint32"), impl=kind.dtype._impl)
     return jax.lax.bitcast_convert_type(result, kind.dtype) if kind.dtype.name in _SIGNED else result
 
 
@@ -252,7 +268,7 @@ def _call_traced(compiled, version, arguments):
                                "an array of one element")
     shapes = tuple(jax.tree_util.tree_leaves(version.results))
     # A step must not be left out, nor taken twice.
-    signed = tuple(jax.ShapeDtypeStruct(kind.shape, _SIGNED.get(kind.dtype.name, kind.dtype)) for kind in shapes)
+    signed = tuple(map(_find_kind, shapes))
     call_by_xla = jax.ffi.ffi_call(HANDLER, signed, vmap_method="sequential",
                                    has_side_effect=version.state is not None)
 
