@@ -63,6 +63,25 @@ class Recorded(unittest.TestCase):
     def test_jit_trace(self):
         self.check(lambda model: torch.jit.trace(model, (self.x,)))
 
+    def test_jit_trace_of_training(self):
+        """With gradients; what checks a graph runs it without."""
+        for name in "training", "autocast":
+            with self.subTest(name), fp8.torch.autocast("rowwise"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = WAYS[name]()
+                graph = torch.jit.trace(model, (self.x,))
+                for found, expected in zip(*(torch.autograd.grad(each(2 * self.x).square().sum(), list(model.parameters()))
+                                             for each in (graph, model))):
+                    self.assertTrue(torch.equal(found, expected))
+
+    def test_second_derivatives(self):
+        """Under a mode they are refused as without."""
+        for name, model in ("training", convert(make())), ("inference", WAYS["inference"]()):
+            with self.subTest(name), FlopCounterMode(display=False):
+                x = self.x.clone().requires_grad_()
+                with self.assertRaisesRegex(fp8.UnsupportedError, "no second derivative"):
+                    torch.autograd.grad(model(x).square().sum(), x, create_graph=True)
+
     def test_make_fx(self):
         self.check(lambda model: make_fx(model)(self.x))
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from fp8.torch import attention, attention_calls, grouped_ops, linear_ops, products, shared_codes
-from fp8.torch.dense import check_tensor, is_plain, is_recorded, make_dense
+from fp8.torch.dense import check_tensor, is_plain, is_recorded, make_dense, saves_for_gradient
 from fp8.torch.linear_programs import ELEMENTS
 
 # Functions by their names. Those of the last group multiply with parameters, and have no form in
@@ -277,8 +277,7 @@ class Mode(TorchFunctionMode):
             return None
         x2 = make_dense(x.reshape(-1, inputs))
         weight, bias = make_dense(weight), None if bias is None else make_dense(bias)
-        saves = torch.is_grad_enabled() and (weight.requires_grad
-                                             or bias is not None and bias.requires_grad)
+        saves = saves_for_gradient(weight, bias)
         if is_recorded() or not is_plain(x2, weight):
             y = torch.ops.fp8.linear(x2, weight, bias, unit, saves)[0]
         else:

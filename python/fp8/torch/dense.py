@@ -4,6 +4,9 @@ import torch
 
 from fp8.errors import ArgumentError
 
+# Each call of a layer asks these.
+_count_modes, _get_tracing_state = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
+
 
 def make_dense(tensor):
     """A tensor in row-major order whose memory has its values: not negated ones, as that of
@@ -48,8 +51,15 @@ def check_tensor(tensor, what):
 def is_recorded():
     """Whether calls become part of a graph, or are looked at by a mode that sees operations: torch.compile, torch.export,
     torch.jit.trace, make_fx, FlopCounterMode. What computes without operations would be missing there."""
-    return (torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
-            or torch._C._len_torch_dispatch_stack() > 0)
+    # Dynamo knows the answer of the first alone, and asks no other.
+    return torch.compiler.is_compiling() or _count_modes() > 0 or _get_tracing_state() is not None
+
+
+def saves_for_gradient(*tensors):
+    """Whether a forward of tensors, or None, is one with a backward. What torch.jit.trace records is so with gradients and
+    without: it checks itself without, and has to find as many results."""
+    return (torch.is_grad_enabled() or not torch.compiler.is_compiling() and _get_tracing_state() is not None) and any(
+        tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def is_plain(*tensors):

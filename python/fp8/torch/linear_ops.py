@@ -504,6 +504,13 @@ def _differentiate(ctx, backward, dy):
     return dx, dw if needs_weight else None, db if needs_bias else None
 
 
+def _check_first():
+    """Raises UnsupportedError where a second derivative is wanted."""
+    if torch.is_grad_enabled():
+        raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
+                               "has no second derivative")
+
+
 class _Traced(torch.autograd.Function):
     """What graphs record: the operations of both directions."""
 
@@ -515,6 +522,7 @@ class _Traced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy, *_):
+        _check_first()
         return (*_differentiate(ctx, _backward, dy), None, None)
 
 
@@ -540,7 +548,5 @@ class Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
-        if torch.is_grad_enabled():
-            raise UnsupportedError("expected a backward without create_graph, since a layer in FP8 "
-                                   "has no second derivative")
+        _check_first()
         return (*_differentiate(ctx, _differentiate_unit, dy), None, None, None)

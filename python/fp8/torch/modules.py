@@ -4,6 +4,7 @@ import copy
 import fnmatch
 import functools
 import itertools
+import sys
 import warnings
 import weakref
 
@@ -20,7 +21,7 @@ from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_calls import describe
 from fp8.torch.coded_results import CodedResult
 from fp8.torch.autocasting import autocast, check_recipe
-from fp8.torch.dense import check_model, check_tensor, is_plain, is_recorded, make_dense
+from fp8.torch.dense import check_model, check_tensor, is_plain, is_recorded, make_dense, saves_for_gradient
 from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
 from fp8.torch.coded_weights import load as load_codes
 from fp8.torch.coded_weights import save as save_codes
@@ -131,8 +132,7 @@ class Linear(nn.Linear):
         rows = make_dense(x if x.ndim == 2 else x.reshape(-1, inputs))
         weight = weight if has_codes else make_dense(weight)
         bias = None if bias is None else make_dense(bias)
-        saves = torch.is_grad_enabled() and (weight.requires_grad
-                                             or bias is not None and bias.requires_grad)
+        saves = saves_for_gradient(weight, bias)
         if x.numel() == 0:
             # Nothing to compute, and no amax of it.
             y = nn.functional.linear(rows, weight.to(x.dtype), bias)
@@ -379,7 +379,8 @@ def _matches(filter, name, module):
 
 def _is_quantized(module):
     """Whether it is a QuantizedWeight, which needs no import where there is none."""
-    return "_scheme" in vars(module)
+    quantized_linear = sys.modules.get("fp8.torch.quantized_linear")
+    return quantized_linear is not None and isinstance(module, quantized_linear.QuantizedWeight)
 
 
 def _find_converted(model, filter, has_attention=False):

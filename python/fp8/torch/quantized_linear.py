@@ -116,21 +116,22 @@ class QuantizedLinear(QuantizedWeight):
         return weight_codes.show(self) if name == "weight" else super().__getattr__(name)
 
     def forward(self, input):
-        if self._ready is not None and not is_recorded():
+        recorded = is_recorded()
+        if self._ready is not None and not recorded:
             y = self._ready.call(input, self._parameters)
             if y is not None:
                 return y
-        return self._compute(input)
+        return self._compute(input, recorded)
 
-    def _compute(self, input):
+    def _compute(self, input, recorded):
         check_tensor(input, "activations")
         if input.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
         if torch.is_grad_enabled() and input.requires_grad:
-            if is_recorded() or not is_plain(input):
+            if recorded or not is_plain(input):
                 return _frozen(input, self.get_tensors(), self.bias, self._scheme)
             return _Frozen.apply(input, self)
-        if is_recorded() or not is_plain(input):
+        if recorded or not is_plain(input):
             return _linear(input, self.get_tensors(), self.bias, self._scheme)
         return self._run(input)
 
@@ -362,6 +363,7 @@ class _Traced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
+        check_first()
         tensors = list(ctx.saved_tensors)
         dx = _gradient(make_dense(dy), tensors, ctx.scheme)
         return dx, None, None, *[None] * len(tensors)
