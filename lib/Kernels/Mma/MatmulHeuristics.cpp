@@ -42,6 +42,9 @@ static constexpr TileShape kSwappedTiles[] = {
     {64, 16, 1}, {128, 16, 2}, {64, 32, 1},  {128, 32, 2},
     {64, 64, 1}, {128, 64, 2}, {128, 128, 2}};
 static constexpr int64_t kSplits[] = {1, 2, 4, 8};
+/// A thread's promoted sums beside which there is room for the factors of a K
+/// block, which ptxas spills beside more.
+static constexpr int64_t kSumsBesideFactors = 96;
 /// How many columns may be computed in parts of K.
 static constexpr int64_t kMaxSplit = 64;
 static constexpr int64_t kMaxStages = 5, kReservedBytes = 1024;
@@ -78,10 +81,14 @@ SmallVector<GemmConfigAttr> mma::getMatmulCandidates(const MatmulSpec &spec,
                                                      GPUTargetAttr target,
                                                      bool exhaustive) {
   SmallVector<GemmConfigAttr> candidates;
+  bool hasFactors = spec.isBlocked() && !spec.isMicroscaled();
   auto add = [&](TileShape tile, bool swapped, int64_t splitK) {
     for (int64_t resident : {1, 2, 3}) {
       GemmConfigAttr config =
           getConfig(spec, tile, swapped, splitK, resident, target);
+      if (config && hasFactors &&
+          tile.rows * tile.cols > kSumsBesideFactors * config.getThreads())
+        continue;
       std::string unused;
       if (config && !llvm::is_contained(candidates, config) &&
           succeeded(MatmulLayout::get(spec, config, target, unused)))

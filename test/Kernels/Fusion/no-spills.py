@@ -3,6 +3,7 @@
 # UNSUPPORTED: sanitizers
 """No kernel of a linear layer and its gradients spills registers, whatever the shape and the recipe.
 
+But those that hold 129 to 256 whole rows: 1024 threads have 64 registers each, and without them there is a kernel more.
 With a number as third argument: of so many shapes for each recipe and target, by another seed with a fourth.
 """
 
@@ -17,7 +18,9 @@ import numpy as np
 
 RECIPES = "none", "current", "rowwise", "block", "mxfp8", "nvfp4", "delayed"
 # Those that spilled once.
-SHAPES = [(4096, 32768, 512)]
+CASES = [*((4096, 32768, 512, False, "rowwise", target) for target in ("sm_89", "sm_90a", "sm_100a")),
+         (1536, 2048, 32768, True, "block", "sm_89"), (768, 4096, 32768, False, "block", "sm_120a")]
+ALLOWED = re.compile("_rows_256x1_whole_")
 EXTENTS = [64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 5120, 8192, 14336, 32768]
 
 
@@ -63,7 +66,8 @@ def find_spills(tools, ptxas, folder, number, program, recipe, target):
     for line in (log.stdout + log.stderr).splitlines():
         if match := re.search(r"Compiling entry function '(\S+)'", line):
             kernel = match[1]
-        if (match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line)) and match.groups() != ("0", "0"):
+        if (match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line)) and match.groups() != ("0", "0") \
+                and not ALLOWED.search(kernel):
             found.append(f"{kernel}: {match[0]}")
     return found
 
@@ -72,7 +76,7 @@ def main():
     tools, ptxas, *rest = sys.argv[1:]
     count, seed = [int(value) for value in rest + ["1", "0"][len(rest):]]
     rng = np.random.default_rng(seed)
-    cases = [(*shape, False, "rowwise", target) for shape in SHAPES for target in ("sm_89", "sm_90a", "sm_100a")]
+    cases = list(CASES)
     for target in ("sm_89", "sm_90a", "sm_100a"):
         for recipe in RECIPES:
             for _ in range(count):

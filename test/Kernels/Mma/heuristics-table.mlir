@@ -33,6 +33,19 @@ func.func @row(%a: !r) -> tensor<4096x4096xbf16> {
   return %0 : tensor<4096x4096xbf16>
 }
 
+!blocks = !fp8.scaled<4096x4096xf8E4M3FN, block = [1, 128], scale = f32>
+!squares = !fp8.scaled<4096x4096xf8E4M3FN, block = [128, 128], scale = f32>
+
+func.func @block(%a: !blocks, %b: !squares) -> tensor<4096x4096xf32> {
+  %0 = fp8.matmul %a, %b : !blocks, !squares -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}
+
+func.func @block_turned(%a: !squares, %b: !blocks) -> tensor<4096x4096xbf16> {
+  %0 = fp8.matmul %a, %b : !squares, !blocks -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+
 func.func @plain(%a: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a accumulate = fast : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
