@@ -43,7 +43,7 @@ static constexpr TileShape kSwappedTiles[] = {
     {64, 64, 1}, {128, 64, 2}, {128, 128, 2}};
 static constexpr int64_t kSplits[] = {1, 2, 4, 8};
 /// A thread's promoted sums beside which there is room for the factors of a K
-/// block, which ptxas spills beside more.
+/// block.
 static constexpr int64_t kSumsBesideFactors = 96;
 /// How many columns may be computed in parts of K.
 static constexpr int64_t kMaxSplit = 64;
@@ -77,20 +77,29 @@ static GemmConfigAttr getConfig(const MatmulSpec &spec, TileShape tile,
   return stages < 2 ? GemmConfigAttr() : getWith(stages);
 }
 
+/// Whether ptxas spills what a thread has beside its sums: factors, or the
+/// addresses of what is transposed on its way to registers.
+static bool isCrowded(const MatmulSpec &spec, GemmConfigAttr config) {
+  int64_t sums = config.getRows() * config.getCols() / config.getThreads();
+  if (spec.isBlocked() && !spec.isMicroscaled())
+    return sums > kSumsBesideFactors;
+  bool transposes = spec.a.major != Major::K || spec.b.major != Major::K;
+  return !spec.isScaled() && transposes && config.getRows() == 64 &&
+         sums > kSumsBesideFactors;
+}
+
 SmallVector<GemmConfigAttr> mma::getMatmulCandidates(const MatmulSpec &spec,
                                                      GPUTargetAttr target,
                                                      bool exhaustive) {
   SmallVector<GemmConfigAttr> candidates;
-  bool hasFactors = spec.isBlocked() && !spec.isMicroscaled();
   auto add = [&](TileShape tile, bool swapped, int64_t splitK) {
     for (int64_t resident : {1, 2, 3}) {
       GemmConfigAttr config =
           getConfig(spec, tile, swapped, splitK, resident, target);
-      if (config && hasFactors &&
-          tile.rows * tile.cols > kSumsBesideFactors * config.getThreads())
+      if (!config || isCrowded(spec, config))
         continue;
       std::string unused;
-      if (config && !llvm::is_contained(candidates, config) &&
+      if (!llvm::is_contained(candidates, config) &&
           succeeded(MatmulLayout::get(spec, config, target, unused)))
         candidates.push_back(config);
     }

@@ -50,3 +50,8 @@ func.func @plain(%a: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %0 = fp8.matmul %a, %a accumulate = fast : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xbf16>
   return %0 : tensor<4096x4096xbf16>
 }
+
+func.func @plain_transposed(%a: tensor<4096x4096xbf16>) -> tensor<4096x4096xf32> {
+  %0 = fp8.matmul %a, %a transpose_a transpose_b accumulate = fast : tensor<4096x4096xbf16>, tensor<4096x4096xbf16> -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}
