@@ -5,6 +5,7 @@ saved of them, and whole models of which nothing but codes is ever in memory."""
 
 import copy
 import gc
+import math
 import sys
 import tempfile
 import unittest
@@ -16,7 +17,7 @@ from torch import nn
 
 import fp8
 import fp8.torch
-from fp8.torch import checkpoint_files, packed, stored
+from fp8.torch import checkpoint_files, expert_programs, experts, packed, schemes, stored
 from fp8.torch.experts import QuantizedExperts, find_gate, find_projections
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "Inputs")]
@@ -46,6 +47,16 @@ def get_values(projection):
         else:
             found.append(own["weight"].float() * own["weight_scale"].float())
     return torch.stack(found)
+
+
+def get_nvfp4(projection):
+    """The same of weights in NVFP4, of which each part of the rows has a scale."""
+    bytes_ = projection.weight_packed
+    codes = torch.stack([bytes_ & 15, bytes_ >> 4], -1).flatten(-2).long()
+    numbers = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    values = torch.cat([numbers, -numbers])[codes] * projection.weight_scale.float().repeat_interleave(16, -1)
+    parts = projection.weight_global_scale
+    return values / parts.repeat_interleave(projection.out_features // parts.shape[1], 1)[..., None]
 
 
 class Experts(unittest.TestCase):
@@ -93,6 +104,54 @@ class Experts(unittest.TestCase):
                         getattr(module, name).copy_(values.mT if module.is_transposed else values)
                     expected = module(X.float(), CHOSEN, SHARE.float())
                     self.assertLess(get_error(made(X.float(), CHOSEN, SHARE.float()), expected), 1e-5)
+
+    def test_two_factors(self):
+        """A gate and what goes with it in NVFP4, each with its own scale for the tensor: rows have one number for each, no
+        element has one. Where both scales are one, so are the numbers."""
+        module, factors = get_experts("mixtral").float(), {}
+        scheme = schemes.make_scheme("nvfp4", False, "nvfp4", "bf16")
+        run = expert_programs.compile
+
+        def compile(*arguments):
+            function = run(*arguments)
+
+            def call(*values):
+                factors.update((i, value.nbytes // len(values[0])) for i, value in enumerate(values)
+                               if i and value.dtype == torch.float32 and len(value) == len(values[0]))
+                return function(*values)
+            return call
+        for differs in (False, True):
+            halves = [half * (1 + 2 * differs * i) for i, half in enumerate(module.gate_up_proj.chunk(2, 1))]
+            writer = experts.Writer(scheme, 4, 256, 128, "cpu", 2)
+            for i in range(4):
+                whole = schemes.quantize_weight(torch.cat([half[i] for half in halves]), scheme)
+                parts = [schemes.quantize_weight(half[i], scheme) for half in halves] if differs else [
+                    {name: value.chunk(2)[part] if len(value) > 1 else value for name, value in whole.items()} for part in (0, 1)]
+                writer.put_stored(i, parts)
+            second = quantize(module, weights="nvfp4", activations="bf16")["experts"].second
+            first = writer.finish()
+            made = QuantizedExperts(module, first, second)
+            self.assertEqual(first.weight_global_scale.shape, (4, 1 + differs))
+            expected = copy.deepcopy(module)
+            for projection, name in ((first, "gate_up_proj"), (second, "down_proj")):
+                getattr(expected, name).data.copy_(get_nvfp4(projection))
+            factors.clear()
+            with torch.no_grad(), mock.patch("fp8.torch.expert_programs.compile", compile):
+                for dtype, limit in ((torch.float32, 1e-5), (torch.bfloat16, 0.01)):
+                    error = get_error(made(X.to(dtype), CHOSEN, SHARE.to(dtype)), expected(X.float(), CHOSEN, SHARE.float()))
+                    self.assertLess(error, limit)
+            # Shares of experts, and a factor for each product, are 12 bytes of a row.
+            self.assertLessEqual(sum(factors.values()), 12 + 4 * differs)
+
+    def test_bytes(self):
+        """Bytes of experts' weights, with all that comes with them, of those in bf16."""
+        for groups, sizes in ((32, ((5760, 2880), (2880, 2880))), (64, ((4096, 2048), (2048, 2048)), )):
+            for options, share in ((("rowwise", False, "mxfp4"), 0.27), (("rowwise", False, "mxfp4", "bf16"), 0.27),
+                                   (("nvfp4", False, "nvfp4", "bf16"), 0.2813), (("block", False, "block", "bf16"), 0.5002)):
+                scheme = expert_programs.make_grouped(schemes.make_scheme(*options))
+                size = sum(math.prod(shape) * dtype.itemsize for n, k in sizes for shape, dtype in
+                           experts.get_expected(scheme, groups, n, k, 2).values())
+                self.assertLessEqual(size, share * sum(2 * groups * n * k for n, k in sizes))
 
     def test_gates(self):
         module = get_experts("mixtral")

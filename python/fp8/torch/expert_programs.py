@@ -33,9 +33,10 @@ class Gate(namedtuple("Gate", "alpha limit offset interleaved")):
         return (u + self.offset) * g * torch.sigmoid(self.alpha * g)
 
 
-class Shape(namedtuple("Shape", "scheme groups n k bias is_whole", defaults=(False,))):
+class Shape(namedtuple("Shape", "scheme groups n k bias is_whole has_ratio", defaults=(False, False))):
     """What a product is of: the str of a Scheme, how many weights of N x K there are, the type of their biases, and whether
-    all of a weight has one factor that results are multiplied with."""
+    all of a weight has one factor that results are multiplied with. With `has_ratio` that is the gate's, and what goes with
+    the gate is multiplied with its own over that where both meet: a factor for each element would be twice the result."""
 
     __slots__ = ()
 
@@ -63,7 +64,8 @@ def _write_product(shape, x, element, rows, suffix, more=()):
     w = program_text.write_weight(scheme, shape.n, shape.k, element, shape.groups, suffix)
     steps, arguments = [], [*w.arguments, *a.arguments]
     if scheme.scale == "e4m3" or scheme.multiplies_sums(shape.n, shape.k):
-        steps.append(("mulf", f"%factor{suffix}", f"tensor<{rows}x{1 if shape.is_whole else shape.n}xf32>"))
+        each = 1 if shape.is_whole or shape.has_ratio else shape.n
+        steps.append(("mulf", f"%factor{suffix}", f"tensor<{rows}x{each}xf32>"))
     if shape.bias:
         steps.append(("addf", f"%bias{suffix}", f"tensor<{rows}x{shape.n}x{shape.bias}>"))
     steps += more
@@ -74,8 +76,9 @@ def _write_product(shape, x, element, rows, suffix, more=()):
     return arguments, [*a.lines, *w.lines, line]
 
 
-def _write_gate(gate, n, element, rows):
-    """From %y0 of rows x 2N to %z of rows x N, with one rounding."""
+def _write_gate(gate, n, element, rows, has_ratio):
+    """From %y0 of rows x 2N to %z of rows x N, with one rounding; with `has_ratio` the other half is multiplied with %ratio of
+    its row first."""
     half, whole = f"tensor<{rows}x{n}x{element}>", f"tensor<{rows}x{2 * n}x{element}>"
     is_open = rows == "?"
     lines = ["%c0 = arith.constant 0 : index", f"%rows = tensor.dim %y0, %c0 : {whole}"] if is_open else []
@@ -83,14 +86,19 @@ def _write_gate(gate, n, element, rows):
     lines += [f"%{name} = tensor.extract_slice %y0[0, {begin}] [{count}, {n}] [1, 1] : {whole} to {half}"
               for name, begin in (("gate", 0), ("up", n))]
     lines.append(f"%room = tensor.empty({'%rows' * is_open}) : {half}")
-    maps = ", ".join(["affine_map<(m, n) -> (m, n)>"] * 3)
+    of_all, of_rows = "affine_map<(m, n) -> (m, n)>", "affine_map<(m, n) -> (m)>"
+    maps = ", ".join([of_all, of_all, *[of_rows] * has_ratio, of_all])
+    ratio, of_ratio = ", %ratio" * has_ratio, f", tensor<{rows}xf32>" * has_ratio
     lines += [f"%z = linalg.generic {{indexing_maps = [{maps}], iterator_types = [\"parallel\", \"parallel\"]}}",
-              f"    ins(%gate, %up : {half}, {half}) outs(%room : {half}) {{",
-              f"^bb0(%g_: {element}, %u_: {element}, %o: {element}):"]
+              f"    ins(%gate, %up{ratio} : {half}, {half}{of_ratio}) outs(%room : {half}) {{",
+              f"^bb0(%g_: {element}, %u_: {element}{', %ur: f32' * has_ratio}, %o: {element}):"]
     g, u, body = "%g_", "%u_", []
     if element != "f32":
         body += [f"%g = arith.extf {g} : {element} to f32", f"%u = arith.extf {u} : {element} to f32"]
         g, u = "%g", "%u"
+    if has_ratio:
+        body.append(f"%us = arith.mulf {u}, %ur : f32")
+        u = "%us"
     constants = {"alpha": gate.alpha, "offset": gate.offset, "one": 1.0}
     if gate.limit is not None:
         constants.update(high=gate.limit, low=-gate.limit)
@@ -122,7 +130,9 @@ def write(shapes, gate, element, rows):
     more, lines = _write_product(first, "%x", element, rows, "0")
     arguments, body, result = arguments + more, body + lines, "%y0"
     if len(shapes) > 1:
-        body += _write_gate(gate, first.n // 2, element, rows)
+        if first.has_ratio:
+            arguments.append(f"%ratio: tensor<{rows}xf32>")
+        body += _write_gate(gate, first.n // 2, element, rows, first.has_ratio)
         more, lines = _write_product(shapes[1], "%z", element, rows, "1",
                                      [("mulf", "%share", f"tensor<{rows}x1xf32>")])
         arguments, body, result = arguments + more, body + lines, "%y1"
@@ -185,9 +195,12 @@ def _gather(shape, tensors, bias, owners, rows):
     if scheme.scale == "e4m3":
         # A scale for the weight, or one for each of its parts.
         factors = values["weight_global_scale"].reciprocal()[owners]
-        given.append(factors if shape.is_whole else factors.repeat_interleave(shape.n // factors.shape[1], 1))
+        given.append(factors if shape.is_whole else factors[:, :1] if shape.has_ratio
+                     else factors.repeat_interleave(shape.n // factors.shape[1], 1))
     if bias is not None:
         given.append(bias[owners])
+    if shape.has_ratio:
+        given.append(factors[:, 1] / factors[:, 0])
     return given
 
 

@@ -75,6 +75,11 @@ class QuantizedGroups(QuantizedWeight):
         return Shape(self._scheme, self.groups, self.out_features, self.in_features, bias,
                      factors is not None and factors.shape[1] == 1)
 
+    def has_two_factors(self):
+        """Whether a gate and what goes with it have scales of their own for a tensor."""
+        factors = self._parameters.get("weight_global_scale")
+        return factors is not None and factors.shape[1] == 2
+
     def extra_repr(self):
         return (f"{self.groups} of in_features={self.in_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}, {self.scheme.describe()}")
@@ -120,8 +125,10 @@ class QuantizedExperts(nn.Module):
 
     def describe(self):
         """What programs are of, as text, which graphs of torch.compile take as it is."""
-        self._shapes = [json.dumps([projection.get_shape() for projection in projections]) for projections in (
-            [self.first], [self.second], [self.first, self.second])]
+        first, second = self.first.get_shape(), self.second.get_shape()
+        meets = self.gate is not None and self.first.has_two_factors() and first.bias is None
+        self._shapes = [json.dumps(shapes) for shapes in (
+            [first], [second], [first._replace(has_ratio=meets), second])]
         self._gate = json.dumps(self.gate) if self.gate else ""
 
     def _apply(self, fn, recurse=True):
@@ -288,6 +295,10 @@ class Writer:
             self.lost[expert] = lifted.lost
 
     def finish(self, bias=None):
+        factors = self.tensors.get("weight_global_scale")
+        if factors is not None and factors.shape[1] > 1 and bool((factors == factors[:, :1]).all()):
+            # Parts that were quantized as one have one: results take no factor for each of their columns then.
+            self.tensors["weight_global_scale"] = factors[:, :1].clone()
         projection = QuantizedGroups(*self.sizes, self.scheme, self.tensors, bias)
         if self.exactness:
             projection.exactness = packed.join(self.exactness)
