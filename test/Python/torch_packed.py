@@ -162,11 +162,12 @@ class Layers(unittest.TestCase):
         for recipe in ("block", "mxfp8", "nvfp4"):
             with self.assertRaisesRegex(fp8.ArgumentError, "expected current or rowwise with weights of mxfp4"):
                 fp8.torch.quantize_for_inference(model, recipe, weights="mxfp4")
-        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4, mxfp8, nvfp4 or None, but "
-                                                       "got 'int4'"):
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected weights to be mxfp4, mxfp8, nvfp4, current, rowwise, "
+                                                       "block or None, but got 'int4'"):
             fp8.torch.quantize_for_inference(model, weights="int4")
         for options, message in (
                 ({"weights": "mxfp8"}, "expected the recipe mxfp8, or activations in bf16"),
+                ({"weights": "block"}, "expected the recipe block, or activations in bf16"),
                 ({"activations": "int8"}, "expected activations to be fp8, bf16 or None, but got 'int8'"),
                 ({"recipe": "current", "activations": "bf16", "calibration": [torch.ones(1, K)]},
                  "expected no calibration")):

@@ -55,7 +55,7 @@ def quantize_for_inference(model, recipe="rowwise", calibration=None, filter=Non
       stays unless a glob names it, as "*.router" does;
     - weights: "mxfp4" for weights of four bits, with current or rowwise, which are multiplied as
       E4M3 (docs/PackedWeights.md). The report says of each layer whether they are that exactly.
-      "mxfp8" and "nvfp4" are those of the recipes, for activations in bf16;
+      Names of recipes are weights as these have them, for activations in bf16;
     - activations: "bf16" for those as they are, of whatever type, multiplied with what weights
       are rounded to that type; "fp8" where nothing else will do;
     - invariant: the bits of a row of a layer's result depend on that row alone, not on how many

@@ -84,6 +84,11 @@ class Scheme:
         """The name of the stored tensor with codes that are not arranged."""
         return "weight_packed" if self.shares_bytes else "weight"
 
+    @property
+    def has_blocks(self):
+        """Whether E4M3 beside activations in high precision have scales in f32 for 128x128."""
+        return self.input_block is None and self.scale == "f32" and self.weight_block == (128, 128)
+
     def multiplies_sums(self, n, k):
         """Whether sums of products with E4M3, of a weight of N x K, are multiplied with scales, so that kernels read codes."""
         return (self.input_block is None and self.scale == "f32" and not self.packed and self.weight_block[1] is None
@@ -173,25 +178,29 @@ _OPTIONS = {"use_power_2_scales": "pow2", "amax_epsilon": "amax_epsilon", "style
             "mode": "mode", "nonfinite": "nonfinite"}
 
 
-# What weights are beside activations in high precision, where they are not those of the recipe: block and scale.
-_WEIGHTS = {"mxfp4": ((1, 32), "e8m0"), "mxfp8": ((1, 32), "e8m0"), "nvfp4": ((1, 16), "e4m3")}
+# What weights are beside activations in high precision, where they are not those of the recipe: block and scale. Those
+# without are those of the recipe of that name.
+_WEIGHTS = {"mxfp4": ((1, 32), "e8m0"), "mxfp8": ((1, 32), "e8m0"), "nvfp4": ((1, 16), "e4m3"),
+            "current": None, "rowwise": None, "block": None}
 
 
 def make_scheme(recipe, is_calibrated, weights=None, activations=None):
-    """The Scheme of a recipe, with `weights` of it or "mxfp4", "mxfp8" or "nvfp4", and
+    """The Scheme of a recipe, with `weights` of it, "mxfp4" or those of another recipe by its name, and
     `activations` of it, in "fp8", or in "bf16" for those as they are. Raises ArgumentError for
     what inference has no use for, UnsupportedError for what no product computes."""
     recipe = recipes.parse(recipe)
     if weights not in (None, *_WEIGHTS):
-        raise ArgumentError(f"expected weights to be mxfp4, mxfp8, nvfp4 or None, but got {weights!r}")
+        raise ArgumentError(f"expected weights to be {', '.join(_WEIGHTS)} or None, but got {weights!r}")
     if activations not in (None, "fp8", "bf16"):
         raise ArgumentError(f"expected activations to be fp8, bf16 or None, but got {activations!r}")
     scheme = _make_scheme(recipe, is_calibrated)
     if activations == "bf16":
         if is_calibrated:
             raise ArgumentError("expected no calibration with activations in bf16, which have no scales")
+        if weights and not _WEIGHTS[weights] and weights != recipe._name:
+            scheme = _make_scheme(recipes.parse(weights), False)
         scheme = replace(scheme, input_block=None)
-        if weights:
+        if weights and _WEIGHTS[weights]:
             block, scale = _WEIGHTS[weights]
             scheme = replace(scheme, weight_block=block, scale=scale, in_halves=weights == "mxfp4",
                              rule=casts.make_rule(scale, {}))
