@@ -132,6 +132,32 @@ def of_tensor_modelopt(weight):
     return {".weight": codes, ".weight_scale": scale, ".input_scale": np.array(0.02, np.float32)}, values
 
 
+def of_stack_fp4(weight):
+    codes, scales, factor, values = pub.quantize_nvfp4(weight)
+    return {"": codes.swapaxes(-1, -2), "_weight_scale": scales.swapaxes(-1, -2), "_weight_scale_2": factor}, values
+
+
+def of_stack_static_fp4(weight):
+    tensors, values = of_stack_fp4(weight)
+    return {**tensors, "_input_scale": np.array(0.02, np.float32)}, values
+
+
+def of_stack_tensor(weight):
+    made = [pub.quantize_tensor(one) for one in weight]
+    codes, scales, values = (np.stack(part) for part in zip(*made))
+    return {"": codes.swapaxes(-1, -2), "_weight_scale": scales, "_input_scale": np.full(len(scales), 0.02, np.float32)}, values
+
+
+def of_stack_rows(weight):
+    codes, scales, values = pub.quantize_rows(weight)
+    return {"": codes.swapaxes(-1, -2), "_weight_scale": scales[..., 0]}, values
+
+
+# How ModelOpt has experts of gpt-oss, whose matrices stay K x N in one tensor.
+STACKS = {"NVFP4": of_stack_static_fp4, "W4A16_NVFP4": of_stack_fp4, "FP8": of_stack_tensor,
+          "FP8_PER_CHANNEL_PER_TOKEN": of_stack_rows}
+
+
 def ct(weights, activations, format):
     """A config of compressed-tensors."""
     common = {"symmetric": True, "dynamic": False, "type": "float", "actorder": None}
@@ -151,6 +177,8 @@ LAYOUTS = {
     "fp8-dynamic": (of_rows, ct(ROWS, {"dynamic": True, "strategy": "token"}, "float-quantized")),
     "fp8-weight-only": (of_rows, ct(ROWS, None, "float-quantized")),
     "mxfp8": (of_mxfp8, ct(MX8, {"dynamic": True}, "mxfp8-quantized")),
+    "mxfp8-weight-only": (of_mxfp8, ct(MX8, None, "mxfp8-quantized")),
+    "mxfp8-by-format": (of_mxfp8, ct({**MX8, "scale_dtype": None}, {"dynamic": True}, "mxfp8-quantized")),
     "mxfp4": (of_mxfp4, ct(MX4, None, "mxfp4-pack-quantized")),
     "nvfp4": (of_nvfp4_static, ct(FP4, {"dynamic": "local"}, "nvfp4-pack-quantized")),
     "nvfp4-weight-only": (of_nvfp4, ct(FP4, None, "nvfp4-pack-quantized")),
@@ -208,19 +236,21 @@ def write_numbered(model, kind, layout, of_experts=None):
     return tensors, model
 
 
-def write_gpt_oss(model):
-    """The same as gpt-oss has it: experts alone."""
+def of_blocks(weight):
+    codes, scales, values = pub.quantize_mxfp4(weight)
+    return {"_blocks": codes.reshape(*scales.shape, 16), "_scales": scales.view(np.uint8)}, values
+
+
+def write_gpt_oss(model, quantize=of_blocks):
+    """The same as gpt-oss has it: experts alone, each projection one tensor. `quantize` is given all N x K, interleaved."""
     model, tensors = copy.deepcopy(model), {}
     with torch.no_grad():
         for name, module in model.named_modules():
             if name.endswith(".experts"):
                 for projection in ("gate_up_proj", "down_proj"):
                     weight = getattr(module, projection)
-                    # They are stored N x K, and interleaved.
-                    codes, scales, values = pub.quantize_mxfp4(weight.detach().double().mT.numpy())
-                    groups, n, k = values.shape
-                    tensors[f"{name}.{projection}_blocks"] = codes.reshape(groups, n, k // 32, 16)
-                    tensors[f"{name}.{projection}_scales"] = scales.view(np.uint8)
+                    made, values = quantize(weight.detach().double().mT.numpy())
+                    tensors.update((f"{name}.{projection}{end}", value) for end, value in made.items())
                     weight.copy_(torch.from_numpy(values).mT)
     for name, value in model.state_dict().items():
         if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
@@ -280,6 +310,26 @@ class Published(unittest.TestCase):
                 kinds = [type(module) for module in loaded.modules()]
                 self.assertIn(QuantizedExperts, kinds)
                 self.assertIn(QuantizedLinear, kinds)
+
+    def test_modelopt_stacks(self):
+        """Experts that ModelOpt leaves in one tensor, K x N as gpt-oss has them: N of one projection is K / 2."""
+        for algorithm, quantize in STACKS.items():
+            with self.subTest(algorithm):
+                tensors, expected = write_gpt_oss(make_model("gpt_oss"), quantize)
+                self.check("gpt_oss", tensors, {"quant_method": "modelopt", "quant_algo": algorithm}, expected)
+
+    def test_modelopt_mixed(self):
+        """Layers by their names, and experts that were one module by its name."""
+        tensors, expected = write_numbered(make_model("qwen3_moe"), "qwen3_moe", "modelopt-fp8", of_nvfp4_modelopt)
+        layers = {name.removesuffix(".weight_scale"): {"quant_algo": "FP8"} for name in tensors
+                  if name.endswith(".weight_scale") and ".experts." not in name}
+        layers.update((f"model.layers.{i}.mlp.experts", {"quant_algo": "W4A16_NVFP4", "group_size": 16}) for i in range(2))
+        self.check("qwen3_moe", tensors, {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION",
+                                          "quantized_layers": layers}, expected)
+        del layers["model.layers.1.mlp.experts"]
+        source = self.write(tensors, {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers})
+        with self.assertRaisesRegex(fp8.MismatchError, "quantized_layers of the config does not have it"):
+            fp8.torch.load_quantized(make_meta("qwen3_moe"), source)
 
     def test_deepseek_fp4(self):
         """Layers in blocks with E8M0, experts in MXFP4."""

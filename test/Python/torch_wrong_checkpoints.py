@@ -20,7 +20,7 @@ import fp8.torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "Inputs")]
 import published as pub
-from torch_published import GPT_OSS, LAYOUTS, make_model, write_gpt_oss, write_numbered
+from torch_published import GPT_OSS, LAYOUTS, STACKS, make_model, write_gpt_oss, write_numbered
 
 
 class Wrong(unittest.TestCase):
@@ -50,6 +50,9 @@ class Wrong(unittest.TestCase):
         """One tensor of a quantized matrix is absent, cut, of another type, or has scales that are none."""
         rng = np.random.default_rng(0)
         models = {"gpt_oss": (*write_gpt_oss(make_model("gpt_oss")), GPT_OSS)}
+        for algorithm in ("NVFP4", "FP8_PER_CHANNEL_PER_TOKEN"):
+            models["gpt_oss", algorithm] = (*write_gpt_oss(make_model("gpt_oss"), STACKS[algorithm]),
+                                            {"quant_method": "modelopt", "quant_algo": algorithm})
         for kind, layout in (("mixtral", "fp8-dynamic"), ("qwen3_moe", "nvfp4-weight-only"), ("mixtral", "mxfp4"),
                              ("deepseek_v3", "deepseek-ue8m0"), ("qwen3_moe", "mxfp8")):
             models[kind, layout] = (*write_numbered(make_model(kind), kind, layout), LAYOUTS[layout][1])

@@ -142,7 +142,10 @@ def _read_compressed_tensors(config, _):
             return "the config ignores it"
         group = next((group for group in groups if any(
             _matches(name, target) for target in group["targets"])), None)
-        return "no group of the config has it" if group is None else _read_group(name, group)
+        if group is None:
+            return "no group of the config has it"
+        # Files of before groups had formats have one for all.
+        return _read_group(name, {**group, "format": group.get("format") or config.get("format")})
     return find
 
 
@@ -207,9 +210,13 @@ def _read_modelopt(config, _):
     def find(name):
         own = algorithm
         if algorithm == "MIXED_PRECISION":
-            if name not in layers:
+            parts = name.split(".")
+            # Experts that were one module have its name there, and each has tensors of its own.
+            found = next((layers[path] for path in (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+                          if path in layers), None)
+            if found is None:
                 return "quantized_layers of the config does not have it"
-            own = layers[name].get("quant_algo")
+            own = found.get("quant_algo")
         if str(own).upper() not in _MODELOPT:
             raise UnsupportedError(f"expected one of ModelOpt's {', '.join(_MODELOPT)} for '{name}', "
                                    f"but got {own}")
@@ -240,7 +247,8 @@ def _read_group(name, group):
     if bits != 8:
         raise UnsupportedError(f"expected '{name}' in FP8, NVFP4 or MXFP4, but got {bits} bits with the "
                                f"strategy '{weights['strategy']}'")
-    scale = "e8m0" if size == 32 and dtype == "torch.uint8" else "f32"
+    is_mxfp8 = size == 32 and (dtype == "torch.uint8" or group.get("format") == _FORMATS["e8m0"])
+    scale = "e8m0" if is_mxfp8 else "f32"
     if not activations:
         return Scheme(_read_block(name, weights), None, scale)
     return Scheme(_read_block(name, weights), _read_block(name, activations), scale,

@@ -24,16 +24,18 @@ LINEAR = (
     Names(".weight", ".weight_scale_inv", None, ".activation_scale"),  # transformers
     Names(".weight", ".scale"),  # DeepSeek-V4
 )
+# Matrices of such a stack lie as the module has them, K x N in gpt-oss's.
+MODELOPT = Names("", "_weight_scale", "_weight_scale_2", "_input_scale")
 STACKED = (
     Names("_blocks", "_scales"),  # gpt-oss
     Names("_packed", "_scale", "_global_scale", "_input_global_scale"),  # compressed-tensors
     Names("", "_scale_inv", None, "_activation_scale"),  # transformers
-    Names("", "_weight_scale", "_weight_scale_2", "_input_scale"),  # ModelOpt
+    MODELOPT,
     Names("", "_scale", None, "_input_scale"),
 )
 # The layers that a projection of all experts is made of, one beside the other, where each expert has its own.
-PARTS = {"gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3"), ("gate_up_proj",)),
-         "up_proj": (("up_proj",), ("w1",)), "down_proj": (("down_proj",), ("w2",))}
+PARTS = {"gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3"), ("fc1", "fc3"), ("gate_up_proj",)),
+         "up_proj": (("up_proj",), ("w1",)), "down_proj": (("down_proj",), ("w2",), ("fc2",))}
 _ROLES = {"weight": "codes", "weight_packed": "codes", "weight_scale": "scale", "weight_global_scale": "tensor_scale",
           "input_scale": "input_scale", "input_global_scale": "input_scale", "bias": "bias"}
 _CODES = ("F8_E4M3", "U8", "I8", "F4", "F4_E2M1", "F4_E2M1_X2")
@@ -41,8 +43,8 @@ _CODES = ("F8_E4M3", "U8", "I8", "F4", "F4_E2M1", "F4_E2M1_X2")
 # Tensors of one matrix by their roles, and the Names that they have.
 Found = namedtuple("Found", "names tensors")
 # A tensor of a checkpoint: what it is called there, its dtype and shape, and what it is of a module: the own name, the
-# expert, None for all, and the part of so many.
-Record = namedtuple("Record", "name dtype shape own expert part parts")
+# expert, None for all, and the part of so many; `is_turned` is whether matrices are K x N there.
+Record = namedtuple("Record", "name dtype shape own expert part parts is_turned", defaults=(False,))
 
 
 class Origin(namedtuple("Origin", "records kept")):
@@ -119,9 +121,10 @@ def _check_scales(value, name):
         raise MismatchError(f"expected finite scales of '{name}', but got {wrong}")
 
 
-def read(files, label, found, scheme, n, k, expert=None, spreads=False):
+def read(files, label, found, scheme, n, k, expert=None, spreads=False, is_turned=False):
     """The tensors of a matrix of N x K as scheme.get_stored has them, and as the files do, by own names; `expert` is
-    which of stacked ones, `spreads` whether a scale for the tensor becomes one for each row."""
+    which of stacked ones, `spreads` whether a scale for the tensor becomes one for each row, `is_turned` whether
+    matrices are K x N in the files."""
     tensors, originals = {}, {}
     for own, (shape, dtype) in scheme.get_stored(n, k).items():
         name = found.tensors.get(_ROLES[own])
@@ -130,7 +133,8 @@ def read(files, label, found, scheme, n, k, expert=None, spreads=False):
             raise MismatchError(f"expected '{label}{end}' in the checkpoint, but got {', '.join(found.tensors.values())}")
         is_one = expert is not None and not files.get_shape(name)
         original = files.load(name, None if is_one else expert)
-        value = _convert(original, own, shape, dtype, files.stored[name], spreads)
+        value = original.mT if is_turned and original.ndim == 2 else original
+        value = _convert(value, own, shape, dtype, files.stored[name], spreads)
         if tuple(value.shape) != shape or value.dtype != dtype:
             raise MismatchError(f"'{label}': expected '{own}' to be {dtype} of {shape}, but got {value.dtype} of "
                                 f"{tuple(value.shape)}, as '{files.stored[name]}'")
@@ -145,10 +149,11 @@ def read(files, label, found, scheme, n, k, expert=None, spreads=False):
     return tensors, originals
 
 
-def _make_records(files, found, scheme, n, k, expert=None, part=0, parts=1):
+def _make_records(files, found, scheme, n, k, expert=None, part=0, parts=1, is_turned=False):
     """Records of all that was found; what the scheme has no use for has no own name."""
     own_of = {_ROLES[own]: own for own in scheme.get_stored(n, k)}
-    return [Record(files.stored[name], files.get_dtype(name), files.get_shape(name), own_of.get(role), expert, part, parts)
+    return [Record(files.stored[name], files.get_dtype(name), files.get_shape(name), own_of.get(role), expert, part, parts,
+                   is_turned)
             for role, name in found.tensors.items()]
 
 
@@ -206,15 +211,16 @@ def load_projection(files, label, projection, module, scheme, found, device):
     spreads, scheme = scheme.weight_block[0] is None, expert_programs.make_grouped(scheme)
     writer = experts.Writer(scheme, groups, n, k, device, parts)
     records, originals = [], {}
+    is_turned = isinstance(found, Found) and found.names is MODELOPT and getattr(module, "is_transposed", False)
     if isinstance(found, Found):
         _check_stack(files, label, found, groups)
-        records = _make_records(files, found, scheme, n, k)
+        records = _make_records(files, found, scheme, n, k, is_turned=is_turned)
     for i, of_expert in enumerate(pieces):
         tensors = []
         for part, piece in enumerate(of_expert):
             is_stack = isinstance(found, Found)
             own_label = label if is_stack else piece.tensors["codes"].rpartition(".")[0]
-            values, before = read(files, own_label, piece, scheme, n // parts, k, i if is_stack else None, spreads)
+            values, before = read(files, own_label, piece, scheme, n // parts, k, i if is_stack else None, spreads, is_turned)
             tensors.append(values)
             if not is_stack:
                 records += _make_records(files, piece, scheme, n // parts, k, i, part, parts)
@@ -308,6 +314,8 @@ def _convert_back(value, record):
     value = value.detach()
     if record.own in ("weight_global_scale", "input_global_scale") and not record.name.endswith("global_scale"):
         value = 1 / value
+    if record.is_turned and value.ndim == 2:
+        value = value.mT
     size = 1
     for extent in record.shape:
         size *= extent
