@@ -38,14 +38,27 @@ func.func @as_they_are(%x: tensor<8x256xf8E4M3FN>, %xs: tensor<1x1xf32>, %w: ten
 
 // -----
 
-// No kernel makes f16 of codes.
+// What becomes f16 is read, too.
+// CHECK-LABEL: func.func @as_f16
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
 func.func @as_f16(%x: tensor<8x256xf16>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x16xf8E4M3FN>) -> tensor<8x512xf16> {
   %one = arith.constant dense<1.0> : tensor<1x1xf32>
   %s = fp8.assemble %w, %f, %one : tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
-  // expected-error@+1 {{expected arranged weights to be the B of matmuls that have a kernel for them on this target: give others plain ones}}
   %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> -> tensor<512x256xf16>
   %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xf16>, tensor<512x256xf16> -> tensor<8x512xf16>
   return %r : tensor<8x512xf16>
+}
+
+// -----
+
+// No kernel makes f32 of codes.
+func.func @as_f32(%x: tensor<8x256xf32>, %w: tensor<512x256xf4E2M1FN> {fp8.arranged = 1}, %f: tensor<512x16xf8E4M3FN>) -> tensor<8x512xf32> {
+  %one = arith.constant dense<1.0> : tensor<1x1xf32>
+  %s = fp8.assemble %w, %f, %one : tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN>, tensor<1x1xf32> -> !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32>
+  // expected-error@+1 {{expected arranged weights to be the B of matmuls that have a kernel for them on this target: give others plain ones}}
+  %d = fp8.dequantize %s : !fp8.scaled<512x256xf4E2M1FN, block = [1, 16], scale = f8E4M3FN, tensor_scale = f32> -> tensor<512x256xf32>
+  %r = fp8.matmul %x, %d accumulate = fast : tensor<8x256xf32>, tensor<512x256xf32> -> tensor<8x512xf32>
+  return %r : tensor<8x512xf32>
 }
 
 // -----

@@ -127,3 +127,38 @@ func.func @odd_rows(%a: tensor<?x2880xbf16>, %w: !o) -> tensor<?x2881xbf16> {
   %1 = fp8.matmul %a, %0 accumulate = fast : tensor<?x2880xbf16>, tensor<2881x2880xbf16> -> tensor<?x2881xbf16>
   return %1 : tensor<?x2881xbf16>
 }
+
+// E4M3 with factors of 128x128, of which K may end within one, and codes that
+// become f16; K in halves of 32 has no kernel.
+!block = !fp8.scaled<4096x2880xf8E4M3FN, block = [128, 128], scale = f32>
+!odd_block = !fp8.scaled<4096x2848xf8E4M3FN, block = [128, 128], scale = f32>
+!blocks = !fp8.scaled<8x4096x2048xf8E4M3FN, block = [1, 128, 128], scale = f32>
+// CHECK-LABEL: func.func @blocks
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded} : <4096x2880xf8E4M3FN, block = [128, 128], scale = f32> -> tensor<4096x2880xbf16>
+// CHECK-LABEL: func.func @groups_of_blocks
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded}
+// CHECK-LABEL: func.func @half_precision
+// CHECK: fp8.dequantize %{{.*}} {fp8.folded} : <4096x4096xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU> -> tensor<4096x4096xf16>
+// CHECK-LABEL: func.func @odd_blocks
+// CHECK-NOT: fp8.folded
+// CHECK: return
+func.func @blocks(%a: tensor<?x2880xbf16>, %w: !block) -> tensor<?x4096xbf16> {
+  %b = fp8.dequantize %w : !block -> tensor<4096x2880xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<?x2880xbf16>, tensor<4096x2880xbf16> -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}
+func.func @groups_of_blocks(%a: tensor<64x2048xbf16>, %o: tensor<9xi32>, %w: !blocks) -> tensor<64x4096xbf16> {
+  %b = fp8.dequantize %w : !blocks -> tensor<8x4096x2048xbf16>
+  %0 = fp8.grouped_matmul %a, %b offsets(%o : tensor<9xi32>) accumulate = fast : tensor<64x2048xbf16>, tensor<8x4096x2048xbf16> -> tensor<64x4096xbf16>
+  return %0 : tensor<64x4096xbf16>
+}
+func.func @half_precision(%a: tensor<?x4096xf16>, %w: !m) -> tensor<?x4096xf16> {
+  %b = fp8.dequantize %w : !m -> tensor<4096x4096xf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
+  return %0 : tensor<?x4096xf16>
+}
+func.func @odd_blocks(%a: tensor<?x2848xbf16>, %w: !odd_block) -> tensor<?x4096xbf16> {
+  %b = fp8.dequantize %w : !odd_block -> tensor<4096x2848xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<?x2848xbf16>, tensor<4096x2848xbf16> -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}

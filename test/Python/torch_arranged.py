@@ -221,15 +221,16 @@ def check_experts(recipe, weights, activations):
 
 def check_programs():
     """For a GPU they compile, with kernels for every product; for others, and beside other activations, they are refused."""
-    for scheme in (schemes.make_scheme("nvfp4", False, None, "bf16"), schemes.make_scheme("nvfp4", False),
-                   schemes.make_scheme("mxfp8", False, None, "bf16"), schemes.make_scheme("rowwise", False, None, "bf16"),
-                   schemes.make_scheme("rowwise", False, "mxfp4")):
-        text = schemes.write_linear(schemes.replace(scheme, arranged=True), 128, 256, "bf16", "bf16")
+    beside = [schemes.make_scheme(recipe, False, weights, "bf16") for recipe, weights in (
+        ("nvfp4", None), ("mxfp8", None), ("rowwise", None), ("block", None), ("rowwise", "mxfp4"))]
+    for scheme, element in (*((scheme, element) for scheme in beside for element in ("bf16", "f16")),
+                            (schemes.make_scheme("nvfp4", False), "bf16"), (schemes.make_scheme("rowwise", False, "mxfp4"), "bf16")):
+        text = schemes.write_linear(schemes.replace(scheme, arranged=True), 128, 256, element, element)
         check("the program says so", "fp8.arranged = 1" in text)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fp8.emit(text, "llvm", target="sm_90a")
-        check(f"a kernel for {scheme.describe()}", not any("no kernel" in str(one.message) for one in caught))
+        check(f"a kernel for {scheme.describe()} and {element}", not any("no kernel" in str(one.message) for one in caught))
         for target in ("cpu", "sm_100a"):
             try:
                 fp8.emit(text, "llvm", target=target)
@@ -241,8 +242,9 @@ def check_programs():
 def check_reasons():
     torch.manual_seed(3)
     layer = nn.Linear(128, 32).to(torch.bfloat16)
+    of_rows = fp8.Float8BlockScaling(w_block_scaling_dim=1)
     for recipe, activations, reason in (("rowwise", None, "as they are"), ("mxfp8", None, "as they are"),
-                                        ("block", "bf16", "no kernel reads such factors")):
+                                        (of_rows, "bf16", "no kernel reads such factors")):
         model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), recipe,
                                                  activations=activations)
         check(f"{recipe}: the reason", reason in fp8.torch.arrange(model)["0"])
@@ -250,6 +252,13 @@ def check_reasons():
         model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 32).to(torch.bfloat16)), "mxfp8", activations="bf16")
         model[0]._parameters[name].data.view(torch.uint8)[3, 1] = value
         check(f"{name} of {value}", reason in fp8.torch.arrange(model)["0"])
+    for factor, reason in ((1.5, "arranged"), (128.5, "larger than 2^7"), (float("nan"), "no numbers")):
+        model = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(128, 33).to(torch.bfloat16)), "block", activations="bf16")
+        model[0].weight_scale.data.fill_(factor)
+        x = torch.ones(2, 128, dtype=torch.bfloat16)
+        expected = model(x)
+        check(f"a block's factor of {factor}", reason in fp8.torch.arrange(model)["0"])
+        check(f"a block's factor of {factor}: results", torch.equal(model(x).nan_to_num(), expected.nan_to_num()))
     model = fp8.torch.quantize_for_inference(nn.Sequential(layer), "nvfp4")
     model[0].weight_scale.data.view(torch.uint8)[0, 0] = 0x85
     check("negative factors", "signs" in fp8.torch.arrange(model)["0"])

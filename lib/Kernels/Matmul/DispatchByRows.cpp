@@ -57,7 +57,7 @@ struct DispatchByRowsPass
 static void addBetween(SmallVectorImpl<FewRowsAttr> &choices,
                        const MatmulSpec &spec, int64_t before, int64_t rows,
                        const KernelGenerator &generator, GPUTargetAttr target) {
-  if (!hasByteFactors(spec.b.lifting) && !spec.isMicroscaled())
+  if (!copiesFactors(spec.b.lifting) && !spec.isMicroscaled())
     return;
   auto next = cast<KernelConfigAttrInterface>(choices.back().getConfig());
   for (int64_t between : kRowsBetween) {

@@ -81,7 +81,8 @@ static bool canFold(DequantizeOp dequantize) {
   Value source = dequantize.getSource();
   auto type = cast<ScaledType>(source.getType());
   Type element = dequantize.getResult().getType().getElementType();
-  if (getLifting(type) == Lifting::None || !element.isBF16() ||
+  if (getLifting(type) == Lifting::None ||
+      !(element.isBF16() || element.isF16()) ||
       source.getDefiningOp<QuantizeOp>())
     return false;
   if (!type.getHasTensorScale())

@@ -30,6 +30,13 @@ bool fp8::beginWithinWords(const MatmulSpec &spec) {
          spec.k % (4 * getLiftedGroup(spec.b.lifting)) != 0;
 }
 
+/// The granularity of factors that come with codes.
+static ScaleBlock getLiftedBlock(Lifting lifting) {
+  return lifting == Lifting::E4M3Blocks ? ScaleBlock::Block128
+         : lifting == Lifting::NVFP4    ? ScaleBlock::Row16
+                                        : ScaleBlock::Row32;
+}
+
 SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
                                                         const MatmulSpec &spec,
                                                         bool storesInBulk,
@@ -57,8 +64,7 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
           {"b", spec.b}}) {
       Type element = operand.elementType;
       add(name,
-          operand.lifting == Lifting::MXFP8
-              ? Type(Float8E4M3FNType::get(context))
+          hasWideCodes(operand.lifting) ? Type(Float8E4M3FNType::get(context))
           : isPacked(element) || operand.isLifted()
               ? Type(IntegerType::get(context, 8))
               : element,
@@ -69,11 +75,8 @@ SmallVector<KernelArgumentAttr> fp8::getMatmulArguments(MLIRContext *context,
       // Only those of neighbouring columns, B's rows, are loaded together.
       // Those of microscaling are copied by four, as are some others.
       std::string factors = ("scale_" + name).str();
-      if (hasByteFactors(operand.lifting))
-        add(factors,
-            getFactorType(operand.lifting == Lifting::NVFP4
-                              ? ScaleBlock::Row16
-                              : ScaleBlock::Row32),
+      if (copiesFactors(operand.lifting))
+        add(factors, getFactorType(getLiftedBlock(operand.lifting)),
             spec.getRank(factors), KernelAccess::Read, 4);
       if (operand.scale != ScaleBlock::None)
         add(factors, getFactorType(operand.scale), spec.getRank(factors),

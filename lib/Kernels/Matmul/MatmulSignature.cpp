@@ -138,7 +138,7 @@ void SignatureBuilder::addResult() {
 
 void SignatureBuilder::addFactors(StringRef name, const OperandSpec &operand) {
   std::optional<std::string> own = getName(name);
-  bool isLifted = hasByteFactors(operand.lifting);
+  bool isLifted = copiesFactors(operand.lifting);
   if ((operand.scale == ScaleBlock::None && !isLifted) || !own)
     return;
   signature.addPointer(*own + ".ptr", *own);

@@ -118,6 +118,8 @@ static StringRef getOperandName(const OperandSpec &operand) {
     return operand.isArranged ? "mxfp8arranged" : "mxfp8";
   case Lifting::NVFP4:
     return operand.isArranged ? "nvfp4arranged" : "nvfp4";
+  case Lifting::E4M3Blocks:
+    return operand.isArranged ? "e4m3blocksarranged" : "e4m3blocks";
   }
   llvm_unreachable("all ways to lift have names");
 }

@@ -43,10 +43,12 @@ static std::optional<ScaleBlock> getScaleBlock(ScaledType type) {
 
 Lifting fp8::getLifting(ScaledType type) {
   int64_t rank = type.getRank();
-  if (type.getBlock()[rank - 2] != 1)
-    return Lifting::None;
-  int64_t k = type.getBlock()[rank - 1];
+  int64_t rows = type.getBlock()[rank - 2], k = type.getBlock()[rank - 1];
   Type code = type.getElementType(), factor = type.getScaleType();
+  if (rows == 128 && k == 128 && factor.isF32() && isa<Float8E4M3FNType>(code))
+    return Lifting::E4M3Blocks;
+  if (rows != 1)
+    return Lifting::None;
   if (isa<Float8E8M0FNUType>(factor) && k == 32) {
     if (isa<Float8E4M3FNType>(code))
       return Lifting::MXFP8;

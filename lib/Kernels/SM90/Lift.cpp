@@ -38,8 +38,10 @@ static Value permute(KernelBuilder &b, Value low, Value high, Value selector) {
 
 void sm90::buildLiftTable(const MatmulContext &kernel) {
   KernelBuilder &b = kernel.b;
-  if (kernel.hasLiftFactorWarp())
+  if (hasByteFactors(kernel.layout.lift->lifting))
     return buildFactorTable(kernel);
+  if (kernel.hasLiftFactorWarp())
+    return;
   Value entry = kernel.thread;
   b.ifThen(b.less(entry, b.i32(16)), [&] {
     // Where all are normal numbers, one more is one more in their exponents.

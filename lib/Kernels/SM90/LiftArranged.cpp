@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Blocks/Rounding.h"
 #include "LiftFragments.h"
 
 using namespace mlir;
@@ -155,15 +156,28 @@ static std::array<Value, 2> widenE4M3(KernelBuilder &b, Value word) {
 SmallVector<Value> FragmentLifter::liftArrangedE4M3(Value place,
                                                     const Rows &words) {
   std::array<SmallVector<Value>, 2> lifted;
+  Type f32 = b.getF32Type();
+  auto toF32 = [&](Value bits) -> Value {
+    return LLVM::BitcastOp::create(b, f32, bits);
+  };
+  bool isWide = multipliesWide();
+  Value ofBlock;
+  if (layout.lifting == Lifting::E4M3Blocks)
+    ofBlock = b.mulF(toF32(words[0]), b.f32(0x1p120f));
   for (int64_t i = 0; i < 2; ++i) {
     Value at = b.add(place, i * 8 * layout.packed.getRowBytes());
     Value codes = b.load(b.offset(kernel.shared, at),
                          VectorType::get({kSteps}, b.getI32Type()));
     for (int64_t step = 0; step < kSteps; ++step) {
-      Value factor = widenE8M0(b, words[i], step / 2);
+      Value factor = ofBlock ? ofBlock : widenE8M0(b, words[i], step / 2);
+      if (isWide && !ofBlock)
+        factor = toF32(b.bitAnd(factor, int64_t(0xffff0000)));
       Value word = LLVM::ExtractElementOp::create(b, codes, b.i32(step));
       for (Value pair : widenE4M3(b, word))
-        lifted[i].push_back(ByteLifter::multiply(b, pair, factor));
+        lifted[i].push_back(
+            isWide ? roundProducts(unpackFragment(b, b.getBF16Type(), pair),
+                                   factor)
+                   : ByteLifter::multiply(b, pair, factor));
     }
   }
   SmallVector<Value> all;

@@ -90,6 +90,17 @@ struct FactorRows {
   int64_t rows, offset;
   Value first, step, left, before;
 };
+
+/// The same of factors of 128x128: lane `i` copies that of 64 rows from 64 i
+/// on.
+struct FactorBlocks {
+  FactorBlocks(const MatmulContext &kernel, const Tile &tile);
+  void copy(Value k, Value stage) const;
+
+  const MatmulContext &kernel;
+  KernelBuilder &b;
+  Value row, first, left;
+};
 } // namespace
 
 FactorRows::FactorRows(const MatmulContext &kernel, const Tile &tile,
@@ -147,6 +158,36 @@ void FactorRows::copy(Value k, Value stage) const {
   }
 }
 
+FactorBlocks::FactorBlocks(const MatmulContext &kernel, const Tile &tile)
+    : kernel(kernel), b(kernel.b) {
+  StringRef name = "scale_b";
+  row = b.mul(kernel.lane, 64);
+  left = b.sub(kernel.getParam(tile, "n"), tile.n);
+  // Tiles begin at multiples of 64.
+  Value block = b.shiftRight(b.add(tile.n, row), 7);
+  Value index =
+      b.mul(b.widen(block), kernel.getParam(tile, name, ".stride_row"));
+  if (kernel.spec.hasBatch(name))
+    index = b.add(index, b.mul(b.widen(tile.batch),
+                               kernel.getParam(tile, name, ".stride_batch")));
+  first = b.offset(kernel.getParam(tile, name, ".ptr"),
+                   b.mul(index, int64_t(sizeof(float))));
+}
+
+void FactorBlocks::copy(Value k, Value stage) const {
+  const LiftLayout &layout = *kernel.layout.lift;
+  b.ifThen(b.less(row, b.i32(layout.extent)), [&] {
+    Value place =
+        b.add(b.add(b.mul(stage, layout.exponentStride), b.mul(kernel.lane, 4)),
+              layout.offsetExponents);
+    // Two K blocks have one factor.
+    Value source = b.offset(first, b.widen(b.mul(b.shiftRight(k, 1), 4)));
+    NVVM::CpAsyncOp::create(b, b.offset(kernel.shared, place), source, 4,
+                            NVVM::LoadCacheModifierKind::CA,
+                            b.select(b.less(row, left), b.i32(4), b.i32(0)));
+  });
+}
+
 void sm90::buildLiftFactorProducer(const MatmulContext &kernel,
                                    const TileScheduler &scheduler, Ring ring,
                                    Ring packed, int64_t turn) {
@@ -156,8 +197,12 @@ void sm90::buildLiftFactorProducer(const MatmulContext &kernel,
          {b.i32(0), b.i32(1)}, [&](Value item, ValueRange carried) {
            Tile tile = scheduler.getTile(b, item);
            SmallVector<FactorRows> copies;
-           for (int64_t number = 0; number < tensors; ++number)
-             copies.emplace_back(kernel, tile, number);
+           std::optional<FactorBlocks> blocks;
+           if (hasByteFactors(kernel.spec.b.lifting))
+             for (int64_t number = 0; number < tensors; ++number)
+               copies.emplace_back(kernel, tile, number);
+           else
+             blocks.emplace(kernel, tile);
            auto [first, last] = kernel.getBlocks(tile);
            return kernel.loopOverBlocks(
                tile, first, last, carried,
@@ -166,6 +211,8 @@ void sm90::buildLiftFactorProducer(const MatmulContext &kernel,
                  ring.waitEmpty(position);
                  for (const FactorRows &copy : copies)
                    copy.copy(k, position.stage);
+                 if (blocks)
+                   blocks->copy(k, position.stage);
                  // As factors of other operands, but at the barrier of those
                  // who lift.
                  NVVM::CpAsyncMBarrierArriveOp::create(

@@ -11,6 +11,10 @@
 // the program's, for sums depend on it: of 16 codes a thread has 2 c, 2 c + 1
 // and those 8 behind. It loads two at a time, 16 bits of E4M3 and 8 of E2M1.
 //
+// What becomes f16, or has factors that are no powers of two, is multiplied in
+// f32 and rounded once, as fp8.dequantize has it. All other products are exact
+// in bf16.
+//
 // Rows are swizzled by as many bytes as they have, so that eight of them lie in
 // different banks.
 //
@@ -43,13 +47,22 @@ FragmentLifter::FragmentLifter(const MatmulContext &kernel, Value slice)
   if (areTogether)
     first = b.add(first, b.mul(quad, rowBytes / 4));
   codes = b.add(layout.packed.getSwizzled(b, first), layout.offsetCodes);
-  factors = b.add(b.mul(row, 4), layout.offsetExponents);
+  // Those of 128 rows are one for each 64.
+  Value place = hasByteFactors(layout.lifting) || !kernel.hasLiftFactorWarp()
+                    ? row
+                    : slice;
+  factors = b.add(b.mul(place, 4), layout.offsetExponents);
   if (!areTogether)
     codes = b.add(codes, b.mul(quad, isArranged ? 4 : rowBytes / 32));
 }
 
 FragmentLifter::Rows FragmentLifter::loadFactors(Value place, Value k) {
   Rows words;
+  if (layout.lifting == Lifting::E4M3Blocks) {
+    words[0] = words[1] =
+        b.load(b.offset(kernel.shared, place), b.getI32Type());
+    return words;
+  }
   for (int64_t i = 0; i < 2; ++i) {
     Value at = b.offset(kernel.shared, b.add(place, i * kFactorBytes));
     words[i] = b.load(at, b.getI32Type());
@@ -72,18 +85,58 @@ FragmentLifter::Rows FragmentLifter::getFactors(const Rows &words,
   return found;
 }
 
-/// The bf16 of two E4M3. In f16 and f32 they are exact.
-static Value liftPair(KernelBuilder &b, Value codes, Value factor) {
+bool FragmentLifter::multipliesWide() const {
+  return hasWideCodes(layout.lifting) &&
+         (layout.lifting == Lifting::E4M3Blocks ||
+          kernel.spec.b.elementType.isF16());
+}
+
+FragmentLifter::Rows FragmentLifter::getWideFactors(const Rows &words,
+                                                    int64_t index) {
+  auto toF32 = [&](Value bits) -> Value {
+    return LLVM::BitcastOp::create(b, b.getF32Type(), bits);
+  };
+  if (layout.lifting == Lifting::E4M3Blocks)
+    return {toF32(words[0]), toF32(words[1])};
+  Rows found = getFactors(words, index);
+  for (Value &factor : found)
+    factor = toF32(b.bitAnd(factor, int64_t(0xffff0000)));
+  return found;
+}
+
+Value FragmentLifter::roundProducts(ArrayRef<Value> pair, Value factor) {
+  Value first = b.mulF(pair[0], factor), second = b.mulF(pair[1], factor);
+  return LLVM::BitcastOp::create(
+      b, b.getI32Type(),
+      roundPair(b, kernel.spec.b.elementType, first, second));
+}
+
+void FragmentLifter::narrow(SmallVectorImpl<Value> &words) {
+  Type type = kernel.spec.b.elementType;
+  if (type.isF16() && !multipliesWide())
+    for (Value &word : words)
+      word = packFragment(b, type, unpackFragment(b, b.getBF16Type(), word))
+                 .front();
+}
+
+/// Two E4M3 as f32: in f16 they are exact, too.
+static std::array<Value, 2> widenPair(KernelBuilder &b, Value codes) {
   auto halves = VectorType::get({2}, b.getF16Type());
   Value pair = NVVM::ConvertF8x2ToF16x2Op::create(
       b, halves,
       LLVM::BitcastOp::create(b, VectorType::get({2}, b.getI8Type()), codes),
       /*relu=*/false, Float8E4M3FNType::get(b.getContext()));
-  Value wide[2];
+  std::array<Value, 2> wide;
   for (int64_t i = 0; i < 2; ++i)
     wide[i] = arith::ExtFOp::create(
         b, b.getF32Type(),
         LLVM::ExtractElementOp::create(b, pair, b.i32(i)).getResult());
+  return wide;
+}
+
+/// The bf16 of two E4M3.
+static Value liftPair(KernelBuilder &b, Value codes, Value factor) {
+  std::array<Value, 2> wide = widenPair(b, codes);
   Value bits = LLVM::BitcastOp::create(
       b, b.getI32Type(), roundPair(b, b.getBF16Type(), wide[0], wide[1]));
   return ByteLifter::multiply(b, bits, factor);
@@ -92,10 +145,12 @@ static Value liftPair(KernelBuilder &b, Value codes, Value factor) {
 SmallVector<Value> FragmentLifter::liftE4M3(Value place, const Rows &words) {
   SmallVector<Value> lifted;
   Rows multipliers;
+  bool isWide = multipliesWide();
   int64_t rowBytes = layout.packed.getRowBytes();
   for (int64_t step = 0; step < kSteps; ++step) {
     if (step % 2 == 0)
-      multipliers = getFactors(words, step / 2);
+      multipliers = isWide ? getWideFactors(words, step / 2)
+                           : getFactors(words, step / 2);
     Value at = step ? b.bitXor(place, b.i32(step * 16)) : place;
     // Rows of a lower 8 of K first, then of the upper.
     for (int64_t half = 0; half < 2; ++half)
@@ -103,7 +158,9 @@ SmallVector<Value> FragmentLifter::liftE4M3(Value place, const Rows &words) {
         Value own = b.load(
             b.offset(kernel.shared, b.add(at, half * 8 + i * 8 * rowBytes)),
             b.getIntegerType(16));
-        lifted.push_back(liftPair(b, own, multipliers[i]));
+        lifted.push_back(isWide
+                             ? roundProducts(widenPair(b, own), multipliers[i])
+                             : liftPair(b, own, multipliers[i]));
       }
   }
   return lifted;
@@ -189,15 +246,20 @@ SmallVector<Value> FragmentLifter::lift(Value stage, Value k, int64_t subtile) {
   int64_t rows = subtile * kernel.config.getSharers() * 64;
   Value place = b.add(b.add(b.mul(stage, layout.codeStride), codes),
                       rows * layout.packed.getRowBytes());
-  Value ofFactors =
-      b.add(b.add(b.mul(stage, layout.exponentStride), factors), rows * 4);
+  bool isBlock = layout.lifting == Lifting::E4M3Blocks;
+  Value ofFactors = b.add(b.add(b.mul(stage, layout.exponentStride), factors),
+                          isBlock ? rows / 64 * 4 : rows * 4);
   Rows words = loadFactors(ofFactors, k);
   bool isArranged = kernel.spec.b.isArranged;
   if (!kernel.hasLiftFactorWarp())
     return isArranged ? liftArrangedToE4M3(place, words)
                       : liftToE4M3(place, words);
-  bool isE4M3 = layout.lifting == Lifting::MXFP8;
-  if (isArranged)
-    return isE4M3 ? liftArrangedE4M3(place, words) : liftArranged(place, words);
-  return isE4M3 ? liftE4M3(place, words) : liftE2M1(place, words);
+  SmallVector<Value> lifted;
+  if (hasWideCodes(layout.lifting))
+    lifted =
+        isArranged ? liftArrangedE4M3(place, words) : liftE4M3(place, words);
+  else
+    lifted = isArranged ? liftArranged(place, words) : liftE2M1(place, words);
+  narrow(lifted);
+  return lifted;
 }

@@ -13,9 +13,9 @@
 
 namespace mlir::fp8::sm90 {
 
-/// Makes bf16, or E4M3, of codes in the registers of those who multiply them: a
-/// thread has rows 16 w + l / 4 and + 8 of each 64, and of each 32 bytes of K
-/// what an instruction wants of it.
+/// Makes bf16, f16 or E4M3 of codes in the registers of those who multiply
+/// them: a thread has rows 16 w + l / 4 and + 8 of each 64, and of each 32
+/// bytes of K what an instruction wants of it.
 class FragmentLifter {
 public:
   /// `slice` is the warpgroup's number among those that share a tile.
@@ -37,6 +37,14 @@ private:
   Rows loadFactors(Value place, Value k);
   /// The bf16, twice, of factor `index` of the words.
   Rows getFactors(const Rows &words, int64_t index);
+  /// The same as f32, of codes that are multiplied in f32.
+  Rows getWideFactors(const Rows &words, int64_t index);
+  /// Whether codes are: products by factors are rounded, or are no bf16.
+  bool multipliesWide() const;
+  /// Words as what wgmma takes, of pairs of bf16 that are exact.
+  void narrow(SmallVectorImpl<Value> &words);
+  /// Two f32 times a factor, rounded.
+  Value roundProducts(ArrayRef<Value> pair, Value factor);
   SmallVector<Value> liftE4M3(Value place, const Rows &words);
   SmallVector<Value> liftE2M1(Value place, const Rows &words);
   /// To E4M3, by exponents.

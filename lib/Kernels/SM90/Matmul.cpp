@@ -171,7 +171,7 @@ MatmulForm sm90::getMatmulForm(GemmConfigAttr config,
       getBulkFactors(layout, /*ofRows=*/!swapped),
       getBulkFactors(layout, /*ofRows=*/swapped),
       TileConfig::get(config).skipsZeros(),
-      layout.lift && !hasByteFactors(layout.lift->lifting)
+      layout.lift && !copiesFactors(layout.lift->lifting)
           ? layout.lift->packed.getBytes() / layout.lift->packed.getRowBytes()
           : 0};
 }

@@ -211,7 +211,7 @@ void MatmulConfigs::addConfigs(bool swapped,
   if (swapped && hasManyRows && spec.b.scale == ScaleBlock::Block128)
     return;
   // Tokens are few where sums of 32 elements are multiplied in registers.
-  if (!swapped && (spec.isMicroscaled() || spec.b.isArranged))
+  if (!swapped && (spec.isMicroscaled() || spec.b.isLiftedInRegisters()))
     return;
   // Consumers transpose codes of the tensor core's M side.
   if (isTransposedCodes(getCols(swapped)))
@@ -281,14 +281,13 @@ void MatmulConfigs::addConfigs(bool swapped,
 
 bool MatmulConfigs::canLiftInRegisters() const {
   // Nobody else can read them.
-  if (spec.b.isArranged)
+  if (spec.b.isLiftedInRegisters())
     return true;
   // Nobody has measured it to E4M3.
-  if (!hasByteFactors(spec.b.lifting))
+  if (!copiesFactors(spec.b.lifting))
     return false;
-  double clocks = spec.b.lifting == Lifting::MXFP8
-                      ? model.getLiftRegisters()
-                      : model.getLiftRegistersOfE2m1();
+  double clocks = hasWideCodes(spec.b.lifting) ? model.getLiftRegisters()
+                                               : model.getLiftRegistersOfE2m1();
   return clocks > 0;
 }
 
@@ -304,7 +303,7 @@ void MatmulConfigs::addStaged(TileConfig config,
   SmallVector<std::pair<int64_t, int64_t>> ways(
       ArrayRef(kLifters).take_front(count));
   if ((config.getBlockParts() > 1 && spec.b.isLifted()) ||
-      config.getSharers() == 4 || spec.b.isArranged)
+      config.getSharers() == 4 || spec.b.isLiftedInRegisters())
     ways.clear();
   bool transposes = transposesRows(spec, config.swapped);
   if (transposes)

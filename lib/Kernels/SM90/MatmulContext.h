@@ -38,7 +38,7 @@ public:
   }
   /// Whether a warp copies those of packed weights.
   bool hasLiftFactorWarp() const {
-    return layout.lift && hasByteFactors(layout.lift->lifting);
+    return layout.lift && copiesFactors(layout.lift->lifting);
   }
   /// Warps that fill the ring in turns: a stage of few bytes takes one as long
   /// as one of many, so that where consumers have parts of K two share these. A

@@ -63,8 +63,8 @@ static double getShare(const OperandSpec &operand) {
 /// Instructions that lift a row of a K block, over those from MXFP4 to E4M3.
 /// Those are 9 for 8 elements, of which a block has twice as many as of bf16.
 static double getLiftWork(Lifting lifting) {
-  double ofTen = lifting == Lifting::MXFP8 ? 29 : 20;
-  return hasByteFactors(lifting) ? ofTen / 20 * 8 / 9 : 1;
+  double ofTen = hasWideCodes(lifting) ? 29 : 20;
+  return copiesFactors(lifting) ? ofTen / 20 * 8 / 9 : 1;
 }
 
 /// The clocks of two that hide each other in part.
@@ -300,7 +300,7 @@ double MatmulConfigs::getLiftClocks(const TileConfig &config) const {
   if (config.lifters == 0) {
     // To E4M3 twice as many in as much time.
     double ofRow =
-        spec.b.lifting == Lifting::MXFP8 || !hasByteFactors(spec.b.lifting)
+        hasWideCodes(spec.b.lifting) || !copiesFactors(spec.b.lifting)
             ? model.getLiftRegisters()
             : model.getLiftRegistersOfE2m1();
     double latency = model.getLiftRegistersLatency() * config.getSubtiles();

@@ -8,6 +8,7 @@
 
 #include "MatmulLayout.h"
 #include "../Blocks/GroupTable.h"
+#include "../Matmul/MatmulArguments.h"
 #include "TransposeFragments.h"
 #include "Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -113,7 +114,7 @@ static std::pair<int64_t, int64_t> getRegisters(const MatmulSpec &spec,
                                                 int64_t lifters) {
   if (spec.b.isLifted())
     return getRegistersBesideLifters(consumers, lifters,
-                                     hasByteFactors(spec.b.lifting));
+                                     copiesFactors(spec.b.lifting));
   if (consumers > 3) {
     int64_t all = 512 / (consumers + 1) / 8 * 8 * (consumers + 1);
     return {40, (all - 40) / consumers / 8 * 8};
@@ -223,13 +224,13 @@ static LogicalResult checkLifted(const MatmulSpec &spec, std::string &reason) {
         !areFactorsInBulk(spec, ofA))
       return fail("expected factors beside packed weights that bulk copies "
                   "bring, or that do not change along K");
-  if (hasByteFactors(spec.b.lifting)) {
+  if (copiesFactors(spec.b.lifting)) {
     if (ShapedType::isDynamic(spec.k) || spec.k == 0 || spec.k % 64 != 0)
       return fail("expected K to be a multiple of 64 for packed weights with "
-                  "factors of a byte, but got {0}",
+                  "factors along K, but got {0}",
                   spec.k);
     // A word of E8M0 is of 128 of K: rows begin within words, but every other.
-    if (spec.b.lifting == Lifting::NVFP4 || spec.k % 128 == 0)
+    if (!beginWithinWords(spec))
       return success();
     for (MatmulSpec::ResultExtents result : spec.getResults())
       if (ShapedType::isDynamic(result.n) || result.n % 2 != 0)
@@ -370,8 +371,9 @@ static LogicalResult checkLifters(const MatmulSpec &spec, GemmConfigAttr config,
     return fail("expected packed weights with swap_ab, and factors that do not "
                 "change along K, without lifters, but got {0}",
                 config);
-  if (spec.b.isArranged && config.getLifters() != 0)
-    return fail("expected lifters = 0 with arranged weights, but got {0}",
+  if (spec.b.isLiftedInRegisters() && config.getLifters() != 0)
+    return fail("expected lifters = 0 with weights that are arranged, have "
+                "factors of 128 rows or become f16, but got {0}",
                 config);
   return success();
 }

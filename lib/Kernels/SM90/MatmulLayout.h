@@ -57,8 +57,11 @@ struct LiftLayout {
   /// barriers.
   static int64_t getStageBytes(const OperandSpec &operand, int64_t extent);
   /// 16 entries of 8 bytes: for each exponent, the E4M3 of each magnitude. Or
-  /// 256 of 4: for each factor of a byte, its bf16, twice.
+  /// 256 of 4: for each factor of a byte, its bf16, twice. Factors in f32 are
+  /// what they are.
   static int64_t getTableBytes(Lifting lifting) {
+    if (lifting == Lifting::E4M3Blocks)
+      return 0;
     return hasByteFactors(lifting) ? 256 * 4 : 16 * 8;
   }
 
@@ -70,7 +73,7 @@ struct LiftLayout {
   int64_t offsetCodes = 0, offsetExponents = 0, offsetBarriers = 0;
   int64_t offsetTable = 0;
   /// Bytes from one stage to the next; exponents, or factors of bytes, are a
-  /// word for each row.
+  /// word for each row, those of 128 rows one for each 64.
   int64_t codeStride = 0, exponentStride = 0;
   /// Warps that lift, those that share a stage, and registers of a thread.
   int64_t warps = 0, sharing = 1, registers = 0;

@@ -13,7 +13,7 @@ def _find_reason_of_e4m3(scheme, n, k):
     """The same of codes of 8 bits."""
     if scheme.input_block is not None:
         return "they have 8 bits, which tensor cores multiply as they are"
-    if scheme.scale == "f32" and not scheme.multiplies_sums(n, k):
+    if scheme.scale == "f32" and not scheme.multiplies_sums(n, k) and not scheme.has_blocks:
         return "they become bf16 in memory, since no kernel reads such factors"
     return None
 
@@ -30,7 +30,8 @@ def find_reason_of_sizes(scheme, n, k):
     if k % BLOCK:
         return f"K is no multiple of {BLOCK}"
     # Kernels read an even number of rows whose factors begin within words.
-    return "N is odd" if (scheme.in_halves or not scheme.shares_bytes) and n % 2 and k % (2 * BLOCK) else None
+    begins_within = (scheme.in_halves or not scheme.shares_bytes) and not scheme.has_blocks
+    return "N is odd" if begins_within and n % 2 and k % (2 * BLOCK) else None
 
 
 def find_reason(module):

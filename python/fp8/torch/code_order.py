@@ -14,7 +14,8 @@ BLOCK, LIFTED_BLOCK = 64, packed.GROUP
 _MAGNITUDE, _SIGN = 6, 15
 # An E4M3 without its sign that is no number; the same in the two halves of words that have one in every other bit of theirs.
 _NAN, _ARRANGED_NANS = 0x7f, (0x07f0, 0x700f)
-# The largest E8M0 that kernels multiply arranged E4M3 with, 2^7: they take a larger one for a negative number.
+# The largest E8M0 that kernels multiply arranged E4M3 with, 2^7: they take a larger one for a negative number. Factors in
+# f32 of 128x128 are multiplied by 2^120 first.
 _MOST = 134
 # For each pair of a thread: which of its two words has the bits, or, 2, that half of them which the others leave in either;
 # and by how many bits they are further up, around the end of the word.
@@ -111,7 +112,9 @@ def find_reason(values, scheme):
     if not scheme.shares_bytes:
         if codes is not None and _has_nan(codes, "weight_arranged" in values):
             return "some are no numbers"
-        is_large = factors is not None and scheme.scale == "e8m0" and bool((factors.view(torch.uint8) > _MOST).any())
+        is_large = factors is not None and (
+            scheme.scale == "e8m0" and bool((factors.view(torch.uint8) > _MOST).any())
+            or scheme.has_blocks and not bool((factors.abs() <= 2.0 ** (_MOST - 127)).all()))
         return "factors are larger than 2^7, or no numbers" if is_large else None
     if scheme.packed or scheme.in_halves or factors is None:
         return None
@@ -145,6 +148,6 @@ def settle(tensors, scheme, dtype):
 
 def reads(scheme, device, dtype):
     """Whether products of a Scheme have kernels for arranged codes."""
-    # What kernels make of codes and factors of a byte is bf16.
+    # What kernels make of codes and their factors is bf16 or f16.
     return (device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
-            and (scheme.input_block is not None or dtype == torch.bfloat16))
+            and (scheme.input_block is not None or dtype in (torch.bfloat16, torch.float16)))

@@ -86,7 +86,7 @@ func.func @parts(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
 !w = !fp8.scaled<64x96xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 func.func @words(%a: tensor<8x96xbf16>, %w: !w) -> tensor<8x64xbf16> {
   %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x96xbf16>
-  // expected-error @below {{expected K to be a multiple of 64 for packed weights with factors of a byte, but got 96}}
+  // expected-error @below {{expected K to be a multiple of 64 for packed weights with factors along K, but got 96}}
   %0 = fp8.matmul %a, %b accumulate = fast
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
     : tensor<8x96xbf16>, tensor<64x96xbf16> -> tensor<8x64xbf16>
@@ -106,4 +106,57 @@ func.func @odd_rows(%a: tensor<8x192xbf16>, %w: !w) -> tensor<8x65xbf16> {
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
     : tensor<8x192xbf16>, tensor<65x192xbf16> -> tensor<8x65xbf16>
   return %0 : tensor<8x65xbf16>
+}
+
+// -----
+
+// Factors of 128x128 are no powers of two: products are those of f32, and
+// rounded, as they are of codes that become f16.
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [128, 128], scale = f32>
+func.func @blocks(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lifters = 0>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_bf16_e4m3blocks_bf16_nt_8x64
+// CHECK:     nvvm.convert.f8x2.to.f16x2
+// CHECK-NOT: llvm.fmul {{.*}} : vector<2xbf16>
+// CHECK:     arith.mulf {{.*}} : f32
+// CHECK:     nvvm.convert.f32x2.to.bf16x2
+// CHECK-NOT: llvm.fmul {{.*}} : vector<2xbf16>
+// CHECK:     wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16
+
+// -----
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @half_precision(%a: tensor<8x256xf16>, %w: !w) -> tensor<8x64xf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xf16>
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lifters = 0>}
+    : tensor<8x256xf16>, tensor<64x256xf16> -> tensor<8x64xf16>
+  return %0 : tensor<8x64xf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_f16_mxfp8_f16_nt_8x64
+// CHECK:     nvvm.convert.f8x2.to.f16x2
+// CHECK:     arith.mulf {{.*}} : f32
+// CHECK:     nvvm.convert.f32x2.to.f16x2
+// CHECK:     wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16
+
+// -----
+
+// Lifters know neither.
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [128, 128], scale = f32>
+func.func @lifters(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  // expected-error @below {{expected lifters = 0 with weights that are arranged, have factors of 128 rows or become f16}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
 }

@@ -58,23 +58,36 @@ enum class Lifting {
   None,
   /// E2M1 with words of exponents (fp8.lift): E4M3.
   MXFP4ToE4M3,
-  /// Codes with factors of a byte (fp8.dequantize): bf16.
+  /// Codes with factors of a byte (fp8.dequantize): bf16 or f16.
   MXFP8,
   MXFP4,
   NVFP4,
+  /// E4M3 with an f32 for each 128x128: bf16 or f16, rounded.
+  E4M3Blocks,
 };
 
-/// Whether a byte for some elements along K comes with the codes.
-inline bool hasByteFactors(Lifting lifting) {
+/// Whether factors along K come with the codes, and whether these are a byte
+/// for some elements.
+inline bool copiesFactors(Lifting lifting) {
   return lifting != Lifting::None && lifting != Lifting::MXFP4ToE4M3;
+}
+inline bool hasByteFactors(Lifting lifting) {
+  return copiesFactors(lifting) && lifting != Lifting::E4M3Blocks;
+}
+
+/// Whether codes have 8 bits.
+inline bool hasWideCodes(Lifting lifting) {
+  return lifting == Lifting::MXFP8 || lifting == Lifting::E4M3Blocks;
 }
 
 /// How codes lie that are lifted, and elements along K that share a factor.
 inline fp8rt::CodePacking getLiftedPacking(Lifting lifting) {
-  return fp8rt::CodePacking{lifting == Lifting::MXFP8 ? 8 : 4};
+  return fp8rt::CodePacking{hasWideCodes(lifting) ? 8 : 4};
 }
 inline int64_t getLiftedGroup(Lifting lifting) {
-  return lifting == Lifting::NVFP4 ? 16 : 32;
+  return lifting == Lifting::NVFP4        ? 16
+         : lifting == Lifting::E4M3Blocks ? 128
+                                          : 32;
 }
 
 /// Which of an operand's dimensions is innermost: K, or that of its rows.
@@ -84,8 +97,8 @@ enum class Major { K, MN };
 /// it, that lie as those who multiply read them.
 bool areArranged(Value codes);
 
-/// How kernels lift such an operand to bf16, the factor of its tensor apart;
-/// None if they do not.
+/// How kernels lift such an operand to bf16 or f16, the factor of its tensor
+/// apart; None if they do not.
 Lifting getLifting(ScaledType type);
 
 struct OperandSpec {
@@ -102,6 +115,11 @@ struct OperandSpec {
   bool isArranged = false;
 
   bool isLifted() const { return lifting != Lifting::None; }
+  /// Whether nobody lifts it but those who multiply it.
+  bool isLiftedInRegisters() const {
+    return isLifted() && (isArranged || lifting == Lifting::E4M3Blocks ||
+                          elementType.isF16());
+  }
   /// Bytes of an element, or of two that share them.
   int64_t getElementBytes() const {
     return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
