@@ -189,7 +189,8 @@ module attributes {fp8_machine.machine = #fp8_machine.machine<
     lift_registers = 2.8, lift_registers_of_e2m1 = 2.8,
     lift_registers_latency = 250,
     // Taken over from h200.
-    scaled_block = 350, scaled_addition = 6, scaled_share = 0.6
+    scaled_block = 350, scaled_addition = 6, scaled_share = 0.6,
+    scaled_parts = 0.7, scaled_part = 0.34
   >,
   // Taken over from h200 until fitted: measured on an H200, bf16 of 8192 x
   // 14336 and 8192 x 4096.

@@ -60,6 +60,8 @@ private:
   double getCostOfExtents(const TileConfig &config) const;
   /// Those that a board without bounds to its power would take.
   double getClocks(const TileConfig &config) const;
+  /// What is left of the clocks of consumers that share K with factors of 32.
+  double getShareOfParts(const TileConfig &config) const;
   Waves getWaves(const TileConfig &config) const;
   /// Those of a producer for a part of K: copies into shared memory, through
   /// the port to L2, and their latency. `outOfBounds` is of Side.

@@ -385,11 +385,23 @@ double MatmulConfigs::getMemoryClocks(const TileConfig &config,
           last / getRate(waves.blocksInLast));
 }
 
+double MatmulConfigs::getShareOfParts(const TileConfig &config) const {
+  // Two warps fill the ring, and more stages are under way. Of wider tiles
+  // nobody knows.
+  constexpr int64_t kMeasuredCols = 16;
+  int64_t parts = std::min<int64_t>(config.getBlockParts(), 4);
+  if (!spec.isMicroscaled() || parts < 2 || config.cols > kMeasuredCols ||
+      model.getScaledParts() == 0)
+    return 1;
+  return model.getScaledParts() + model.getScaledPart() / double(parts);
+}
+
 double MatmulConfigs::getClocks(const TileConfig &config) const {
   WgmmaCostsModelAttr c = getCosts(spec, model);
   Waves waves = getWaves(config);
   double cost = combine(
       {getComputeClocks(config, waves), getMemoryClocks(config, waves)});
+  cost *= getShareOfParts(config);
   if (config.splitK > 1)
     cost += waves.count *
             (c.getReduce() +
