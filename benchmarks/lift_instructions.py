@@ -14,10 +14,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# What a kernel multiplies: A's type, the codes, their factors, elements of K that share one.
+# What a kernel multiplies: A's type, the codes, their factors, elements of K that share one. An f32 is of as many rows.
 KINDS = {"nvfp4": ("bf16", "f4E2M1FN", "f8E4M3FN", 16), "mxfp4": ("bf16", "f4E2M1FN", "f8E8M0FNU", 32),
-         "mxfp8": ("bf16", "f8E4M3FN", "f8E8M0FNU", 32), "mxfp4_to_e4m3": ("f8E4M3FN", "f4E2M1FN", None, 32)}
-ARRANGED = "nvfp4", "mxfp4", "mxfp8", "mxfp4_to_e4m3"
+         "mxfp8": ("bf16", "f8E4M3FN", "f8E8M0FNU", 32), "mxfp4_to_e4m3": ("f8E4M3FN", "f4E2M1FN", None, 32),
+         "blocks": ("bf16", "f8E4M3FN", "f32", 128), "blocks_f16": ("f16", "f8E4M3FN", "f32", 128),
+         "nvfp4_f16": ("f16", "f4E2M1FN", "f8E4M3FN", 16), "mxfp4_f16": ("f16", "f4E2M1FN", "f8E8M0FNU", 32),
+         "mxfp8_f16": ("f16", "f8E4M3FN", "f8E8M0FNU", 32)}
 # Columns of a tile, which are tokens, rows of it, consumers.
 TILES = (8, 64, 1), (16, 64, 2), (64, 64, 1), (64, 64, 3), (16, 64, 4), (16, 64, 5), (32, 128, 2), (64, 256, 2)
 CONFIG = ("#fp8_sm90.gemm<tile_m = {}, tile_n = {}, stages = {}, consumers = {}, schedule = cooperative, swap_ab = true, "
@@ -36,7 +38,7 @@ def write_program(kind, shape, pin, arranged):
     a, codes, factor, each = KINDS[kind]
     m, n, k = shape
     mark = " {fp8.arranged = 1 : i64}" if arranged else ""
-    x, w, out = tensor((m, k), a), tensor((n, k), codes), tensor((m, n), "bf16")
+    x, w, out = tensor((m, k), a), tensor((n, k), codes), tensor((m, n), "f16" if a == "f16" else "bf16")
     if factor is None:
         words, ones, lifted = tensor((-(-k // 128), n), "i32"), tensor((n, 1), "f32"), tensor((n, k), a)
         one = tensor((1, 1), "f32")
@@ -47,13 +49,14 @@ def write_program(kind, shape, pin, arranged):
                 f"  %b = fp8.assemble %l, %s : {lifted}, {ones} -> {scaled[1]}\n"
                 f"  %r = fp8.matmul %a, %b accumulate = fast{pin} : {scaled[0]}, {scaled[1]} -> {out}\n"
                 f"  return %r : {out}\n}}\n")
-    grid = tensor((n, k // each), factor)
+    rows = each if factor == "f32" else 1
+    grid = tensor((-(-n // rows), k // each), factor)
     extra, one, more = "", "", ""
-    if kind == "nvfp4":
+    if kind.startswith("nvfp4"):
         extra, more = ", tensor_scale = f32", ", %one"
         one = "  %one = arith.constant dense<1.0> : tensor<1x1xf32>\n"
-    scaled = f"!fp8.scaled<{n}x{k}x{codes}, block = [1, {each}], scale = {factor}{extra}>"
-    wide, types = tensor((n, k), "bf16"), f"{w}, {grid}" + ", tensor<1x1xf32>" * bool(more)
+    scaled = f"!fp8.scaled<{n}x{k}x{codes}, block = [{rows}, {each}], scale = {factor}{extra}>"
+    wide, types = tensor((n, k), a), f"{w}, {grid}" + ", tensor<1x1xf32>" * bool(more)
     return (f"func.func @main(%x: {x}, %w: {w}{mark}, %s: {grid}) -> {out} {{\n{one}"
             f"  %b = fp8.assemble %w, %s{more} : {types} -> {scaled}\n"
             f"  %d = fp8.dequantize %b {{fp8.folded}} : {scaled} -> {wide}\n"
@@ -113,7 +116,7 @@ def main():
         for kind in args.kinds:
             for cols, rows, consumers in TILES:
                 config = CONFIG.format(cols, rows, max(4, 2 * consumers), consumers)
-                for arranged in (False, True) if kind in ARRANGED else (False,):
+                for arranged in (False, True):
                     report(args, Path(folder), kind, (cols, 4096, 4096), config, arranged)
 
 
