@@ -155,9 +155,14 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
     """
     text, name = _read(source)
     pairs = _make_options(recipe, target, options)
-    core, remarks, diagnostics = _find(text, name, pairs, cache)
+    (core, remarks, diagnostics), is_new = _find(text, name, pairs, cache)
+    compile_again = None if is_new else lambda: _compile(text, name, pairs)[0]
     said = _describe_portable(name) if target == "auto" else ()
-    return Program(core, make_remarks(remarks), said + make_diagnostics(diagnostics))
+    return Program(core, make_remarks(remarks), said + make_diagnostics(diagnostics), compile_again)
+
+
+def _compile(text, name, pairs):
+    return _run(name, lambda progress: _core.compile(text, name, pairs, progress))
 
 
 def _describe_portable(file):
@@ -172,7 +177,7 @@ def _describe_portable(file):
 
 
 def _find(text, name, pairs, cache):
-    """What fp8._core has of a program: beside a checkpoint, in the cache, or compiled."""
+    """What fp8._core has of a program: beside a checkpoint, in the cache, or compiled; and whether it was the last."""
     key = None
     if cache not in (False, None) and not caches.writes_files(pairs):
         try:
@@ -182,17 +187,18 @@ def _find(text, name, pairs, cache):
     found = programs.find(key)
     if found is not None:
         programs.keep(key, programs.get_place(key), pairs)
-        return found
+        return found, False
     entry = caches.find(cache, text, name, pairs)
     found = None if entry is None else entry.load()
-    if found is None:
+    is_new = found is None
+    if is_new:
         programs.note()
-        found = _run(name, lambda progress: _core.compile(text, name, pairs, progress))
+        found = _compile(text, name, pairs)
         if entry is not None:
             entry.save(*found)
     if entry is not None and key is not None and entry.path is not None:
         programs.keep(key, entry.path, pairs)
-    return found
+    return found, is_new
 
 
 def emit(source, kind="mlir", recipe=None, *, target="auto", **options):

@@ -92,8 +92,10 @@ class Program:
     neither. Threads may call a program at the same time.
     """
 
-    def __init__(self, core, remarks=(), diagnostics=()):
+    def __init__(self, core, remarks=(), diagnostics=(), compile_again=None):
         self._core = core
+        # What makes a core that can be saved, where this one was taken from a cache.
+        self._compile_again = compile_again
         self.remarks = tuple(remarks)
         self.diagnostics = tuple(diagnostics)
         self.functions = {
@@ -142,9 +144,10 @@ class Program:
 
     def save(self, path, header=None):
         """Writes a shared object for fp8.load, fp8-run and C, and to `header`, if given, a
-        header for C. Takes a linker, ld.lld or ld. Raises ArgumentError without one and for a
-        program that was loaded, FileError."""
-        self._core.save(path, header)
+        header for C. Takes a linker, ld.lld or ld. A program of the cache is compiled for it. Raises ArgumentError
+        without a linker and for a program that fp8.load made, FileError."""
+        core = self._core if self._compile_again is None else self._compile_again()
+        core.save(path, header)
 
     def __repr__(self):
         return f"<fp8 program for {self.target}: {', '.join(self.functions)}>"

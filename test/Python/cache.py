@@ -48,6 +48,17 @@ class Cache(unittest.TestCase):
         x, w = programs.make_inputs()
         self.assertEqual(second(x, w).tobytes(), first(x, w).tobytes())
 
+    def test_what_was_found_can_be_saved(self):
+        path, header = FOLDER / "found.so", FOLDER / "found.h"
+        first, second = self.compile(), self.compile()
+        self.assertEqual(self.count, 1)
+        second.save(path, header)
+        x, w = programs.make_inputs()
+        self.assertEqual(fp8.load(path)(x, w).tobytes(), first(x, w).tobytes())
+        self.assertIn("linear", header.read_text())
+        with self.assertRaises(fp8.FileError):
+            second.save(FOLDER / "nowhere" / "found.so")
+
     def test_states(self):
         x, w = programs.make_inputs()
         results = []
