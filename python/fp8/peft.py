@@ -19,7 +19,7 @@ from peft.tuners.lora import layer as lora  # noqa: E402
 from peft.tuners.tuners_utils import check_adapters_to_merge  # noqa: E402
 
 from fp8.errors import ArgumentError, UnsupportedError  # noqa: E402
-from fp8.torch import adapted  # noqa: E402
+from fp8.torch import adapted, arranged, code_order  # noqa: E402
 from fp8.torch.quantized_linear import QuantizedLinear  # noqa: E402
 
 
@@ -27,7 +27,8 @@ class Linear(lora.Linear):
     """peft's adapter around a QuantizedLinear, which is computed with it (fp8.torch.adapted).
 
     `merge` adds the adapters to the values of the base, which are quantized again: each element
-    is rounded once more. `unmerge` has the codes back that there were, bit by bit.
+    is rounded once more. `unmerge` has the codes back that there were, bit by bit. Arranged codes
+    that cannot have the sum's values are plain until then.
     """
 
     def __init__(self, base_layer, adapter_name, config, **kwargs):
@@ -80,15 +81,15 @@ class Linear(lora.Linear):
         if any(self.lora_bias[name] for name in names):
             raise UnsupportedError("expected adapters without lora_bias to be merged into a "
                                    "quantized layer")
-        before = {name: value.detach() for name, value in base.named_parameters(recurse=False)
-                  if name != "bias"}
+        before = base.scheme.arranged, {name: value.detach() for name, value in base.named_parameters(recurse=False)
+                                        if name != "bias"}
         values = base.dequantize()
         for name in names:
             values += self.get_delta_weight(name).float()
         if safe_merge and not torch.isfinite(values).all():
             raise ArgumentError(f"expected finite weights after merging {', '.join(names)}, but got "
                                 f"Inf or NaN")
-        base.set_weight(values)
+        base.set_weight(values, may_be_plain=True)
         self._codes = self._codes or before
         self.merged_adapters.extend(names)
 
@@ -96,7 +97,14 @@ class Linear(lora.Linear):
         if self._codes is None:
             super().unmerge()  # Which says that there is nothing to do.
             return
-        self.get_base_layer().set_tensors(self._codes)
+        base, (was_arranged, codes) = self.get_base_layer(), self._codes
+        if was_arranged != base.scheme.arranged:
+            change = code_order.arrange_codes if base.scheme.arranged else code_order.restore_codes
+            old, new = ("weight_arranged", base.scheme.plain_codes)[::-1 if base.scheme.arranged else 1]
+            codes = {new if name == old else name: change(value, base.scheme.packed) if name == old else value
+                     for name, value in codes.items()}
+        base.set_tensors(codes)
+        arranged.arrange_again(base)
         self._codes = None
         self.merged_adapters.clear()
 

@@ -184,6 +184,36 @@ class LoRA(unittest.TestCase):
             alone = model.merge_and_unload()
         self.assertIs(type(alone.model.layers[1].mlp.up_proj), QuantizedLinear)
 
+    def test_merge_of_what_arranged_codes_cannot_have(self):
+        """Factors above 2^7: the layer and those beside it are plain until the adapters are taken out again."""
+        torch.manual_seed(0)
+        base = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)).bfloat16()
+        fp8.torch.quantize_for_inference(base, filter=["*", "!lm_head"], weights="mxfp8", activations="bf16")
+        fp8.torch.arrange(base)
+        model = peft.get_peft_model(base, fp8.peft.register(make_config())).eval()
+        fill(model)
+        attention = model.get_base_model().model.layers[1].self_attn
+        for layer in (attention.q_proj, attention.v_proj):
+            layer.lora_B["default"].weight.data *= 3e6
+        layers = [module for module in model.modules() if isinstance(module, QuantizedLinear)]
+        beside = list(attention.q_proj.base_layer._row.layers)
+        self.assertLessEqual({attention.q_proj.base_layer, attention.v_proj.base_layer}, set(beside))
+        before = [value.view(torch.uint8).clone() for layer in layers for value in layer.get_tensors()]
+        with torch.no_grad():
+            apart = model(input_ids=IDS).logits
+            wanted = attention.q_proj.base_layer.dequantize() + attention.q_proj.get_delta_weight("default").float()
+            model.merge_adapter()
+            self.assertEqual({layer.scheme.arranged for layer in beside}, {False})
+            self.assertTrue(all(layer.scheme.arranged for layer in layers if layer not in beside))
+            merged = attention.q_proj.base_layer.dequantize()
+            self.assertLess(((merged - wanted).norm() / wanted.norm()).item(), 0.04)
+            self.assertTrue(model(input_ids=IDS).logits.isfinite().all())
+            model.unmerge_adapter()
+            after = [value.view(torch.uint8) for layer in layers for value in layer.get_tensors()]
+            self.assertTrue(all(layer.scheme.arranged for layer in layers))
+            self.assertTrue(all(map(torch.equal, after, before)))
+            self.assertTrue(torch.equal(model(input_ids=IDS).logits, apart))
+
     def test_conv1d(self):
         """GPT-2's config says that weights are the other way round, which codes are not."""
         torch.manual_seed(0)

@@ -97,5 +97,32 @@ def arrange(model, arranged=True):
     return {name: reasons[module] or ("arranged" if arranged else "plain") for name, module in found.items()}
 
 
+def make_plain(layer):
+    """Puts back codes of an arranged layer and of those beside it, for values that arranged ones cannot have, until arrange_again."""
+    for each in _list_row(layer):
+        each.left_order = True
+        set_arranged(each, False)
+    _lay(layer)
+
+
+def arrange_again(layer):
+    """Arranges what make_plain put back, once all of it can be."""
+    row = _list_row(layer)
+    if all(each.left_order and find_reason(each) is None for each in row):
+        for each in row:
+            each.left_order = False
+            set_arranged(each, True)
+        _lay(layer)
+
+
+def _list_row(layer):
+    return [layer] if layer._row is None else list(layer._row.layers)
+
+
+def _lay(layer):
+    if layer._row is not None:
+        layer._row.lay()
+
+
 def _find_plain(module):
     return None if module.scheme.arranged else "they are plain"

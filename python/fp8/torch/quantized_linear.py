@@ -104,6 +104,8 @@ class QuantizedLinear(QuantizedWeight):
     _row = None
     # Whether it was transformers' Conv1D, which has its weight the other way round.
     is_transposed = False
+    # Whether its codes would be arranged, had they other values (fp8.torch.arranged).
+    left_order = False
 
     def __init__(self, in_features, out_features, scheme, tensors, bias=None):
         """`tensors` as scheme.get_tensors has them; `bias` of out_features, or None. Raises
@@ -174,15 +176,20 @@ class QuantizedLinear(QuantizedWeight):
             scheme.weight_block, scheme.scale)).to(dtype)
 
     @torch.no_grad()
-    def set_weight(self, weight):
+    def set_weight(self, weight, *, may_be_plain=False):
         """Quantizes values of N x K in place of those that the layer has. Scales of activations
-        stay."""
+        stay. With `may_be_plain` arranged codes become plain ones where they cannot have the values."""
         if tuple(weight.shape) != (self.out_features, self.in_features):
             raise ArgumentError(f"expected a weight of {(self.out_features, self.in_features)}, but "
                                 f"got {tuple(weight.shape)}")
         tensors = schemes.quantize_weight(weight, self.scheme)
         if self.scheme.arranged:
+            plain = dict(tensors)
             tensors["weight_arranged"] = code_order.arrange_codes(tensors.pop(self.scheme.plain_codes), self.scheme.packed)
+            if may_be_plain and self._find_reason(tensors):
+                from fp8.torch import arranged
+                arranged.make_plain(self)
+                tensors = plain
         self.set_tensors(tensors)
 
     def set_tensors(self, tensors):
