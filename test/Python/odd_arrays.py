@@ -311,6 +311,9 @@ class Layers(Case):
             ("the weight on meta, where x is", lambda: x.to("meta"))])
         with self.assertRaisesRegex(fp8.ArgumentError, "within a transform of torch.func"):
             torch.vmap(self.layer)(x[None])
+        call = lambda values: torch.func.functional_call(self.layer, values, (x,)).sum()  # noqa: E731
+        with self.assertRaisesRegex(fp8.ArgumentError, "the weight to be a tensor, but got one within a transform of torch.func"):
+            torch.func.grad(call)(dict(self.layer.named_parameters()))
         y = self.layer(x.clone().requires_grad_())
         with self.assertRaisesRegex(fp8.UnsupportedError, "no second derivative"):
             torch.autograd.grad(y.sum(), self.layer.weight, create_graph=True)

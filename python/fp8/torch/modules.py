@@ -146,7 +146,14 @@ class Linear(nn.Linear):
                                      _find_unit(self._number, recipe), saves)[0]
         else:
             identity = shared_codes.identify(given, x.dtype) if saves else None
-            y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves, identity)
+            try:
+                y = linear_ops.Linear.apply(rows, weight, bias, self._get_unit(recipe), saves, identity)
+            except RuntimeError:
+                # What PyTorch says of parameters within torch.func.grad is for those who write functions of autograd.
+                for name, value in (("the weight", weight), ("the bias", bias)):
+                    if value is not None:
+                        check_tensor(value, name)
+                raise
         return y if x.ndim == 2 else y.reshape(*x.shape[:-1], outputs)
 
     # Programs take codes as they are, gathered or of attention, where a graph would have their values: no graph has this.
