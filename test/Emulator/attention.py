@@ -4,7 +4,7 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a masks
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all %python %s sm_90a dropout
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a
-# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 FP8_EMULATOR_SMS=1 %python %s sm_100a some
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 FP8_EMULATOR_SMS=1 %python %s sm_100a some few
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a caps masks
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 %python %s sm_100a dropout
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 FP8_EMULATOR_SMS=1 %python %s sm_89 some
@@ -38,7 +38,7 @@ CASES = [
     Attention("bf16", 1, 5, 0, 2, 1, 64),
     Attention("bf16", 1, 0, 5, 2, 1, 64),
     Attention("bf16", 1, 1, 1, 4, 1, 64, window=(None, 0)),
-    # Few queries and, on sm_90a, blocks that share their keys.
+    # Few queries and, on sm_90a and sm_100a, blocks that share their keys.
     Attention("bf16", 1, 1, 700, 8, 2, 128),
     Attention("bf16", 2, 1, 1030, 6, 2, 64, layout="bhsd", lse=False),
     Attention("f16", 1, 7, 900, 3, 1, 64, window=(None, 0), bottom_right=True),

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Attention/AttentionLoads.h"
+#include "../Attention/AttentionParts.h"
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
 #include "Tcgen05.h"
@@ -32,17 +33,25 @@ void sm100::describeAttention(AttentionSignature &made,
                               const AttentionMemory &memory,
                               KernelSignature::Launch &launch) {
   int64_t keysOfBox = getKeysOfBox(spec, config.getTileK());
-  constexpr int64_t l2 = 256;
+  // Few queries read each line of keys once, as on Hopper.
+  int64_t l2 = config.isForFewQueries() ? 128 : 256;
   made.addMap("k", memory.k, keysOfBox, l2);
   made.addMap("v", memory.v, keysOfBox, l2);
-  made.addMap("q", memory.q, config.getTileQ(), l2);
-  made.addMap("output", memory.output, kStoredRows, l2);
-  made.addParams();
-  launch.grid = {made.batch * spec.heads *
-                 made.queries.ceilDiv(config.getTileQ())};
+  if (config.isForFewQueries()) {
+    made.addParams();
+    launch.grid = {addParts(
+        made, spec, PartsLayout(spec, config.getRows(), config.getTileHeads()),
+        config.getTileHeads(), config.getSplitTiles() * config.getTileK())};
+  } else {
+    made.addMap("q", memory.q, config.getTileQ(), l2);
+    made.addMap("output", memory.output, kStoredRows, l2);
+    made.addParams();
+    launch.grid = {made.batch * spec.heads *
+                   made.queries.ceilDiv(config.getTileQ())};
+  }
   launch.block = memory.threads;
   launch.sharedBytes = memory.sharedBytes;
-  launch.resident = 1;
+  launch.resident = memory.resident;
   launch.overlap = true;
   launch.flops = made.getFlops();
 }
@@ -53,10 +62,10 @@ static void beginBlock(AttentionContext &kernel) {
   b.ifThen(b.equal(kernel.warp, kernel.getLoadWarp()), [&] {
     b.electOne([&] {
       for (StringRef name : {"q.map", "k.map", "v.map", "output.map"})
-        NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
-                                 /*evictPriority=*/nullptr,
-                                 kernel.getParam(name), /*predicate=*/Value(),
-                                 /*tensormap=*/true);
+        if (Value map = kernel.getParam(name))
+          NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
+                                   /*evictPriority=*/nullptr, map,
+                                   /*predicate=*/Value(), /*tensormap=*/true);
       for (Ring *ring : {&kernel.q, &kernel.k, &kernel.v, &kernel.sums})
         ring->initialize(/*fullArrivals=*/1, /*emptyArrivals=*/1);
       kernel.scores.initialize(/*fullArrivals=*/1, /*emptyArrivals=*/4);
@@ -96,7 +105,9 @@ static AttentionTiles getTiles(KernelBuilder &b, const AttentionSpec &spec,
                                const llvm::StringMap<Value> &params) {
   // Half of what a Blackwell has.
   constexpr int64_t inL2 = int64_t(56) << 20;
-  return AttentionTiles(b, spec, {config.getTileQ(), config.getTileK(), inL2},
+  return AttentionTiles(b, spec,
+                        {config.getQueriesOfTile(), config.getTileK(), inL2,
+                         config.getTileHeads(), config.getSplitTiles()},
                         params);
 }
 
@@ -141,7 +152,7 @@ void sm100::buildAttention(AttentionKernel<AttentionMemory> &made,
                            const AttentionSpec &spec,
                            AttentionConfigAttr config, GPUTargetAttr) {
   KernelBuilder &b = made.b;
-  made.setResident(1);
+  made.setResident(made.memory.resident);
   AttentionTiles tiles = getTiles(b, spec, config, made.params);
   AttentionBlock block =
       getBlock(b, spec, made.params, tiles, config.getTileK());

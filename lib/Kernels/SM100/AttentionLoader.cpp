@@ -36,9 +36,10 @@ void sm100::buildAttentionLoader(const AttentionContext &kernel) {
                Value last = b.sub(tile.end, b.i32(1));
                // Keys before queries, whose place is taken longer.
                copyTile(at, last, tile);
-               b.electOne([&] {
-                 copyQueries(kernel, queries, {b.i32(0), carried[0]}, tile);
-               });
+               if (!kernel.config.isForFewQueries())
+                 b.electOne([&] {
+                   copyQueries(kernel, queries, {b.i32(0), carried[0]}, tile);
+                 });
                at = ring.advance(at);
                SmallVector<Value> next = b.loop(
                    b.i32(1), b.sub(tile.end, tile.begin), b.i32(1),
@@ -53,7 +54,8 @@ void sm100::buildAttentionLoader(const AttentionContext &kernel) {
              });
   // Products that are done say so to barriers of the block: it has to be there.
   Ring values = kernel.v;
-  queries.ring.waitEmpty({b.i32(0), after[0]});
+  if (!kernel.config.isForFewQueries())
+    queries.ring.waitEmpty({b.i32(0), after[0]});
   RingPosition at{after[1], after[2]};
   for (int64_t stage = 0; stage < kernel.config.getStages(); ++stage) {
     ring.waitEmpty(at);

@@ -24,6 +24,9 @@ inline constexpr int64_t kInvariantKeys = 64;
 /// Results that a warp stores at a time.
 inline constexpr int64_t kStoredRows = 32;
 
+/// Copies of few queries' rows, one in the lanes of each warp.
+inline constexpr int64_t kCopies = 4;
+
 /// Where an attention kernel's tiles lie in shared and in tensor memory, and
 /// how registers are shared out.
 struct AttentionMemory {
@@ -32,6 +35,11 @@ struct AttentionMemory {
   /// Bytes from the start; of K and V those of stage 0.
   int64_t offsetQ, offsetK, offsetV, offsetOutput;
   int64_t offsetBarriers, offsetAddress, sharedBytes;
+  /// For few queries, what warps put together where Q was, and a word that says
+  /// which of a tile's blocks came last.
+  int64_t offsetScratch, offsetFlag;
+  /// Blocks that a multiprocessor runs at a time.
+  int64_t resident = 1;
   /// Columns of tensor memory that are allocated. Scores of each half come
   /// first, over which P goes, and then the sums of each.
   int64_t columns;

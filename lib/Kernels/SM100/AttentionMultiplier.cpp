@@ -158,7 +158,8 @@ void AttentionMultiplier::finish(Value accumulates, State &state) {
   ringOfV.waitFull(state.v);
   b.electOne([&] {
     // Its products have all been issued.
-    commit(ringOfQ.getEmptyBarrier(b.i32(0)));
+    if (!kernel.config.isForFewQueries())
+      commit(ringOfQ.getEmptyBarrier(b.i32(0)));
     for (int64_t half = 0; half < halves; ++half) {
       multiplyPV(half, state.phase, state.v.stage, accumulates);
       commit(sums.getFullBarrier(b.i32(half)));

@@ -26,6 +26,7 @@
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
 #include "AttentionContext.h"
+#include "AttentionQuarters.h"
 #include "Tcgen05.h"
 
 #include <cmath>
@@ -88,19 +89,27 @@ private:
   std::optional<Softmax> softmax;
   std::optional<AttentionScores> capAndMask;
   std::optional<AttentionDropout> dropout;
+  /// What this warp has of few queries.
+  std::optional<AttentionQuarters> quarters;
+  /// The rows and keys that the warp's scores are of.
+  const AttentionBlock *block;
 };
 } // namespace
 
 AttentionSoftmax::AttentionSoftmax(const AttentionContext &kernel)
     : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
       scores(kernel.scores), sums(kernel.sums), ringOfV(kernel.v),
-      half(b.shiftRight(kernel.warp, 2)) {
+      half(b.shiftRight(kernel.warp, 2)), block(&kernel) {
   // The quarter of the lanes that the warp reaches.
   Value lanes = b.mul(b.bitAnd(kernel.warp, 3), int64_t(32) << 16);
   ofScores = b.add(kernel.getScores(half), lanes);
   ofSums = b.add(kernel.getSums(half), lanes);
   if (spec.dropThreshold)
     dropout.emplace(b, kernel.getParam("dropout.ptr"), spec.dropThreshold);
+  if (kernel.config.isForFewQueries()) {
+    quarters.emplace(kernel);
+    block = &quarters->getBlock();
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,9 +122,12 @@ void AttentionSoftmax::correct(Value correction) {
   Value any = NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), grew,
                                        NVVM::VoteSyncKind::any);
   b.ifThen(any, [&] {
+    // Rows of few queries are stored at once, and need the registers that
+    // addresses would have all through the loop.
+    Value from = quarters ? launder(b, ofSums) : ofSums;
     for (int64_t first = 0, count; first < spec.headDimOfV; first += count) {
       count = std::min(spec.headDimOfV - first, kSumColumns);
-      Value address = b.add(ofSums, first);
+      Value address = b.add(from, first);
       SmallVector<Value> words;
       for (Value sum : loadColumns(b, MemoryColumns{address, count}))
         words.push_back(arith::BitcastOp::create(b, b.getI32Type(),
@@ -166,7 +178,12 @@ void AttentionSoftmax::giveP(ArrayRef<Value> powers) {
       words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), word));
     }
   }
-  storeColumns(b, ofScores, words, /*waits=*/true);
+  Value ofP = ofScores;
+  if (quarters) {
+    quarters->clearOthers(ofScores, words.size());
+    ofP = quarters->getOwn(ofScores, words.size());
+  }
+  storeColumns(b, ofP, words, /*waits=*/true);
   fenceBeforeSync(b);
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   scores.release(half, kernel.lane);
@@ -208,11 +225,12 @@ void AttentionSoftmax::step(const AttentionTile &tile, Value number,
                             State &state, bool masked, bool isFirst) {
   scores.waitFull({half, state.phase});
   fenceAfterSync(b);
-  SmallVector<Value> taken =
-      loadColumns(b, MemoryColumns{ofScores, kernel.tileK});
-  taken = capAndMask->apply(taken, number, /*isLast=*/isFirst);
+  Value from = quarters ? quarters->getOwn(ofScores, block->tileK) : ofScores;
+  Value ofBlock = quarters ? quarters->getNumber(number) : number;
+  SmallVector<Value> taken = loadColumns(b, MemoryColumns{from, block->tileK});
+  taken = capAndMask->apply(taken, ofBlock, /*isLast=*/isFirst);
   if (masked) {
-    taken = softmax->mask(taken, getWindow(kernel, kLaneScores, tile, number));
+    taken = softmax->mask(taken, getWindow(*block, kLaneScores, tile, ofBlock));
     hideValues(tile, number, state.v, isFirst);
   }
   Softmax::Rows rows;
@@ -245,9 +263,14 @@ void AttentionSoftmax::walk(const AttentionTile &tile, State &state) {
 
 void AttentionSoftmax::setSoftmax(const AttentionTile &tile) {
   Value factors[2];
-  factors[0] = getFactorOfScores(kernel, tile, tile.head);
-  capAndMask.emplace(kernel, kLaneScores, tile, factors,
-                     getMaskedRows(kernel, kLaneScores, tile));
+  SmallVector<AttentionRow> rows;
+  if (quarters)
+    rows.push_back(quarters->getRow(tile));
+  else
+    rows = getMaskedRows(kernel, kLaneScores, tile);
+  factors[0] =
+      getFactorOfScores(kernel, tile, quarters ? rows[0].head : tile.head);
+  capAndMask.emplace(*block, kLaneScores, tile, factors, rows);
   if (AttentionScores::makesExponents(spec))
     factors[0] = b.f32(1.0f);
   softmax.emplace(b, kLaneScores, factors, std::log2(spec.factorOfP),
@@ -297,6 +320,8 @@ void AttentionSoftmax::store(const AttentionTile &tile, const State &state) {
   Softmax::Rows rows;
   rows.max[0] = state.max;
   Value exponent = softmax->getExponent(rows, 0), sum = state.sum;
+  if (quarters)
+    return quarters->store(tile, {exponent, sum}, ofSums, softmax->getLogOfP());
   Value factor = getFactorOfSums(kernel, tile, tile.head, exponent, sum,
                                  softmax->getLogOfP());
   if (spec.hasLse) {
@@ -319,6 +344,8 @@ void AttentionSoftmax::build() {
          [&](Value item, ValueRange carried) -> SmallVector<Value> {
            AttentionTile tile = tiles.getTile(item);
            setSoftmax(tile);
+           if (quarters)
+             quarters->loadQueries(tile);
            Softmax::Rows rows = softmax->getInitial();
            State state{
                rows.max[0], rows.sum[0], carried[0], {carried[1], carried[2]}};

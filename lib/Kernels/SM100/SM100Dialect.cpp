@@ -9,6 +9,7 @@
 #include "SM100Dialect.h"
 #include "../Matmul/ConfigDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -94,7 +95,9 @@ std::string GemmConfigAttr::getLabel() const {
 
 LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
                                           int64_t tileK, int64_t stages,
-                                          int64_t polynomials) {
+                                          int64_t polynomials,
+                                          int64_t tileHeads,
+                                          int64_t splitTiles) {
   // attention_c1
   if (tileQ != 128 && tileQ != 256)
     return emitError() << "expected tile_q to be 128 or 256, but got " << tileQ;
@@ -110,6 +113,22 @@ LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
   if (polynomials < 0 || polynomials > 16)
     return emitError() << "expected polynomials to be in 0..16, but got "
                        << polynomials;
+  // attention_c5
+  if (splitTiles < 0 || splitTiles > 1024)
+    return emitError() << "expected split_tiles to be in 0..1024, but got "
+                       << splitTiles;
+  if (splitTiles != 0 && (tileQ != 128 || tileK % 64 != 0))
+    return emitError() << "expected tile_q of 128 and tile_k of a multiple of "
+                          "64 with split_tiles, but got "
+                       << tileQ << " and " << tileK;
+  // attention_c6
+  if (tileHeads < 1 || tileHeads > 32 || !llvm::isPowerOf2_64(tileHeads))
+    return emitError() << "expected tile_heads to be a power of two from 1 to "
+                          "32, but got "
+                       << tileHeads;
+  if (splitTiles == 0 && tileHeads != 1)
+    return emitError() << "expected tile_heads of 1, but got " << tileHeads
+                       << " without split_tiles";
   return success();
 }
 
@@ -117,6 +136,10 @@ std::string AttentionConfigAttr::getLabel() const {
   std::string label;
   llvm::raw_string_ostream os(label);
   os << getTileQ() << 'x' << getTileK() << "_s" << getStages();
+  if (getTileHeads() != 1)
+    os << "_h" << getTileHeads();
+  if (getSplitTiles() != 0)
+    os << "_split" << getSplitTiles();
   if (getPolynomials() != 0)
     os << "_p" << getPolynomials();
   return label;

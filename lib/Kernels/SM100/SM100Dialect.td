@@ -121,13 +121,19 @@ def SM100_AttentionConfigAttr : AttrDef<SM100_Dialect, "AttentionConfig",
     | `tile_k` | keys that share a step of the softmax |
     | `stages` | tiles of keys, and as many of values, in shared memory |
     | `polynomials` | exponentials, of each 16, that are polynomials of degree 3, exact to 1e-4, which other units compute than the rest |
+    | `tile_heads` | heads of Q that read the same head of K and share a tile of few queries: row r, of 32, is head `r mod tile_heads` of query `r / tile_heads` |
+    | `split_tiles` | for few queries, which fit into one tile: blocks share all tiles' keys evenly, so many tiles of keys each at least; of those that share a tile the last one puts the results together, in their order. 0: a block has whole tiles |
 
     Constraints:
     - (C1) `tile_q` is 128 or 256;
     - (C2) `tile_k` is a multiple of 16 from 16 to 128, as many as a thread has
       registers for;
     - (C3) `stages` is in 1..8;
-    - (C4) `polynomials` is in 0..16.
+    - (C4) `polynomials` is in 0..16;
+    - (C5) `split_tiles` is in 0..1024, and is 0 unless `tile_q` is 128 and
+      `tile_k` a multiple of 64;
+    - (C6) `tile_heads` is a power of two from 1 to 32, and is 1 unless
+      `split_tiles` is positive.
 
     Example: `#fp8_sm100.attention<tile_q = 256, tile_k = 128, stages = 2>`.
   }];
@@ -135,13 +141,21 @@ def SM100_AttentionConfigAttr : AttrDef<SM100_Dialect, "AttentionConfig",
     "int64_t":$tile_q,
     "int64_t":$tile_k,
     "int64_t":$stages,
-    DefaultValuedParameter<"int64_t", "0">:$polynomials
+    DefaultValuedParameter<"int64_t", "0">:$polynomials,
+    DefaultValuedParameter<"int64_t", "1">:$tile_heads,
+    DefaultValuedParameter<"int64_t", "0">:$split_tiles
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Warpgroups that exponentiate, each 128 queries.
     int64_t getHalves() const { return getTileQ() / 128; }
+    /// Whether the tile is for few queries: each of four warps has all rows,
+    /// and a quarter of each tile of keys.
+    bool isForFewQueries() const { return getSplitTiles() > 0; }
+    /// Rows of a tile, of all heads that share it, and queries.
+    int64_t getRows() const { return isForFewQueries() ? 32 : getTileQ(); }
+    int64_t getQueriesOfTile() const { return getRows() / getTileHeads(); }
   }];
 }
 

@@ -21,9 +21,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Attention/AttentionLoads.h"
+#include "../Attention/AttentionParts.h"
 #include "AttentionContext.h"
 #include "AttentionGenerator.h"
-#include "AttentionParts.h"
 #include "AttentionTotals.h"
 
 using namespace mlir;
@@ -33,29 +33,6 @@ using namespace mlir::fp8::sm90;
 //===----------------------------------------------------------------------===//
 // What it takes
 //===----------------------------------------------------------------------===//
-
-/// What threads need that copy the rows of few queries and store their results
-/// themselves, and put parts of keys together: of invariant operations so many
-/// tiles of queries have so many parts.
-static void addRows(KernelSignature &signature, const AttentionSpec &spec,
-                    AttentionConfigAttr config, AffineExpr tiles,
-                    AffineExpr parts) {
-  for (StringRef name : {"q", "output"}) {
-    signature.addPointer(name + ".ptr", name);
-    for (int64_t dim : {0, 1, 2})
-      signature.addStride(name + ".stride" + Twine(dim), name, dim);
-  }
-  auto addScratch = [&](StringRef name, AffineExpr bytes, bool zero) {
-    signature.addScratch(name, signature.addWorkspace(bytes, zero));
-  };
-  int64_t bytes = PartsLayout(spec, config).getSize() * 4;
-  AffineExpr blocks =
-      getAffineConstantExpr(AttentionTiles::kMaxBlocks, config.getContext());
-  addScratch("parts.ptr", (spec.invariant ? parts : blocks * 2) * bytes,
-             /*zero=*/false);
-  addScratch("counters.ptr", (spec.invariant ? tiles : blocks) * 4,
-             /*zero=*/true);
-}
 
 void sm90::describeAttention(AttentionSignature &made,
                              const AttentionSpec &spec,
@@ -74,20 +51,17 @@ void sm90::describeAttention(AttentionSignature &made,
     made.addMap("output", memory.output, /*rows=*/64, l2);
   }
   made.addParams();
-  AffineExpr tiles = made.batch;
   if (config.isForFewQueries()) {
-    AffineExpr ofQueries =
-        tiles * (spec.headsOfK *
-                 AttentionTiles::getTilesOfGroup(spec, config.getTileHeads()));
     int64_t keysOfPart = spec.invariant
                              ? AttentionTiles::kChunkKeys
                              : config.getSplitTiles() * config.getTileK();
-    tiles = ofQueries * (made.keys.floorDiv(keysOfPart) + 1);
-    addRows(made.signature, spec, config, ofQueries, tiles);
+    launch.grid = {addParts(
+        made, spec, PartsLayout(spec, config.getTileQ(), config.getTileHeads()),
+        config.getTileHeads(), keysOfPart)};
   } else {
-    tiles = tiles * spec.heads * made.queries.ceilDiv(config.getTileQ());
+    launch.grid = {made.batch * spec.heads *
+                   made.queries.ceilDiv(config.getTileQ())};
   }
-  launch.grid = {tiles};
   launch.block = memory.threads;
   launch.sharedBytes = memory.sharedBytes;
   launch.resident = memory.resident;

@@ -16,11 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Attention/AttentionParts.h"
 #include "../Attention/AttentionPowers.h"
 #include "../Attention/AttentionScores.h"
 #include "../Blocks/BulkCopy.h"
 #include "../Blocks/Hazards.h"
-#include "AttentionParts.h"
 #include "AttentionStore.h"
 #include "AttentionTotals.h"
 #include "Wgmma.h"
@@ -179,7 +179,10 @@ AttentionConsumer::AttentionConsumer(const AttentionContext &kernel)
       values(memory.hasTransposedV() ? memory.transposedV : memory.v),
       offsetOfValues(memory.hasTransposedV() ? memory.offsetTransposedV
                                              : memory.offsetV),
-      store(kernel, group), parts(kernel) {
+      store(kernel, group),
+      parts(kernel, PartsLayout(spec, config.getTileQ(), config.getTileHeads()),
+            memory.hasTransposedV() ? SumsOrder::Quads : SumsOrder::Pairs,
+            memory.offsetFlag) {
   descriptorQ = memory.q.getDescriptor(
       b, b.add(b.add(kernel.base, b.mul(group, 64 * memory.q.width)),
                memory.offsetQ));
@@ -512,7 +515,7 @@ void AttentionConsumer::build() {
            RingPosition q{b.i32(0), carried[0]};
            RingPosition at{carried[1], carried[2]};
            if (hasFewQueries)
-             parts.loadQueries(tile);
+             parts.loadQueries(tile, memory.q, memory.offsetQ, /*copies=*/1);
            else
              ringOfQ.waitFull(q);
            bool inChunks = spec.invariant && !hasFewQueries;
@@ -529,7 +532,10 @@ void AttentionConsumer::build() {
            if (sharesQ && spec.rounded && memory.output.width != memory.q.width)
              b.namedBarrier(b.i32(kAllConsumers), 128 * config.getConsumers());
            if (hasFewQueries)
-             parts.store(tile, *softmax, state.sums, state.rows);
+             parts.store(tile, state.sums,
+                         {softmax->getTotal(state.rows, 0),
+                          softmax->getTotal(state.rows, 1)},
+                         softmax->getLogOfP());
            else
              store.store(tile, *softmax, state.sums, state.rows, totals);
            if (!hasFewQueries && sharesQ) {

@@ -9,6 +9,7 @@
 #include "AttentionGenerator.h"
 
 #include "../Attention/AttentionGenerator.h"
+#include "../Attention/AttentionParts.h"
 #include "../MachineLookup.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -92,15 +93,6 @@ static int64_t getPolynomials(const AttentionSpec &spec) {
                  !isNarrowPromotedWhole(spec) && !spec.invariant
              ? 4
              : 0;
-}
-
-/// Tiles of keys that a block has at least of few queries' keys: of less its
-/// beginning and end take most of the time.
-static int64_t getSplitTiles(const AttentionSpec &spec, int64_t tileK) {
-  constexpr int64_t kBytes = 65536;
-  int64_t bytes =
-      tileK * spec.getElementBytes() * (spec.headDim + spec.headDimOfV);
-  return std::max<int64_t>(llvm::divideCeil(kBytes, bytes), 1);
 }
 
 SmallVector<AttentionConfigAttr>

@@ -20,6 +20,53 @@
 
 // -----
 
+// expected-error @+1 {{expected split_tiles to be in 0..1024, but got 2000}}
+"test.c5"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, split_tiles = 2000>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_q of 128 and tile_k of a multiple of 64 with split_tiles, but got 128 and 96}}
+"test.c5_keys"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 96, stages = 2, split_tiles = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_heads to be a power of two from 1 to 32, but got 3}}
+"test.c6"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, tile_heads = 3, split_tiles = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected tile_heads of 1, but got 4 without split_tiles}}
+"test.c6_alone"() {a = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, tile_heads = 4>} : () -> ()
+
+// -----
+
+!few = tensor<1x9x8x64xbf16>
+func.func @few(%q: !few) -> !few {
+  // expected-error @below {{expected 1 to 8 queries, known when it is compiled, with split_tiles, but got 9}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, tile_heads = 4, split_tiles = 2>} : !few, !few, !few -> !few
+  return %0 : !few
+}
+
+// -----
+
+!few = tensor<1x1x8x64xbf16>
+func.func @dropped(%q: !few, %s: tensor<2xi64>) -> !few {
+  // expected-error @below {{expected split_tiles of 0 with dropout, but got 2}}
+  %0 = fp8.attention %q, %q, %q dropout(%s : tensor<2xi64>) rate = 0.1 scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, split_tiles = 2>} : !few, !few, !few -> !few
+  return %0 : !few
+}
+
+// -----
+
+!few = tensor<1x1x8x64xbf16>
+func.func @invariant(%q: !few) -> !few attributes {fp8.invariant} {
+  // expected-error @below {{expected split_tiles of 0 in invariant attention, but got 2}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, split_tiles = 2>} : !few, !few, !few -> !few
+  return %0 : !few
+}
+
+// -----
+
 !b = tensor<1x32x4x256xbf16>
 func.func @columns(%q: !b) -> !b {
   // expected-error @below {{expected up to 512 columns of tensor memory, but #fp8_sm100.attention<tile_q = 256, tile_k = 64, stages = 2> needs 640}}

@@ -6,7 +6,7 @@
 
 // What is chosen for attention becomes machine code without spills.
 
-// CHECK: 29 kernels
+// CHECK: 35 kernels
 
 func.func @f0(%q: tensor<2x?x16x64xbf16>, %v: tensor<2x?x16x64xbf16>) -> (tensor<2x?x16x64xbf16>, tensor<2x16x?xf32>) {
   %0, %1 = fp8.attention %q, %q, %v scale = 0.125
@@ -180,4 +180,40 @@ func.func @f28(%q: tensor<2x?x16x256xbf16>, %v: tensor<2x?x16x256xbf16>, %d: ten
   %0, %1 = fp8.attention %q, %q, %v dropout(%d : tensor<2xi64>) rate = 0.1 scale = 0.125 cap = 30.0
       : tensor<2x?x16x256xbf16>, tensor<2x?x16x256xbf16>, tensor<2x?x16x256xbf16> -> tensor<2x?x16x256xbf16>, tensor<2x16x?xf32>
   return %0, %1 : tensor<2x?x16x256xbf16>, tensor<2x16x?xf32>
+}
+
+func.func @f29(%q: tensor<4x1x32x64xbf16>, %k: tensor<4x?x8x64xbf16>) -> (tensor<4x1x32x64xbf16>, tensor<4x32x1xf32>) {
+  %0, %1 = fp8.attention %q, %k, %k scale = 0.125
+      : tensor<4x1x32x64xbf16>, tensor<4x?x8x64xbf16>, tensor<4x?x8x64xbf16> -> tensor<4x1x32x64xbf16>, tensor<4x32x1xf32>
+  return %0, %1 : tensor<4x1x32x64xbf16>, tensor<4x32x1xf32>
+}
+
+func.func @f30(%q: tensor<4x1x32x128xbf16>, %k: tensor<4x?x8x128xbf16>, %l: tensor<4xi32>, %s: tensor<32xf32>) -> (tensor<4x1x32x128xbf16>, tensor<4x32x1xf32>) {
+  %0, %1 = fp8.attention %q, %k, %k key_lengths(%l : tensor<4xi32>) sinks(%s : tensor<32xf32>) scale = 0.125
+      : tensor<4x1x32x128xbf16>, tensor<4x?x8x128xbf16>, tensor<4x?x8x128xbf16> -> tensor<4x1x32x128xbf16>, tensor<4x32x1xf32>
+  return %0, %1 : tensor<4x1x32x128xbf16>, tensor<4x32x1xf32>
+}
+
+func.func @f31(%q: !fp8.scaled<4x1x64x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>, %k: !fp8.scaled<4x?x8x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>, %l: tensor<4xi32>) -> (tensor<4x1x64x128xbf16>, tensor<4x64x1xf32>) {
+  %0, %1 = fp8.attention %q, %k, %k key_lengths(%l : tensor<4xi32>) scale = 0.125
+      : !fp8.scaled<4x1x64x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>, !fp8.scaled<4x?x8x128xf8E4M3FN, block = [1, *, 1, *], scale = f32>, !fp8.scaled<4x?x8x128xf8E4M3FN, block = [1, *, 1, *], scale = f32> -> tensor<4x1x64x128xbf16>, tensor<4x64x1xf32>
+  return %0, %1 : tensor<4x1x64x128xbf16>, tensor<4x64x1xf32>
+}
+
+func.func @f32(%q: tensor<2x4x16x256xbf16>, %k: tensor<2x?x2x256xbf16>) -> (tensor<2x4x16x256xbf16>, tensor<2x16x4xf32>) {
+  %0, %1 = fp8.attention %q, %k, %k scale = 0.125 window = [1023, 0] bottom_right
+      : tensor<2x4x16x256xbf16>, tensor<2x?x2x256xbf16>, tensor<2x?x2x256xbf16> -> tensor<2x4x16x256xbf16>, tensor<2x16x4xf32>
+  return %0, %1 : tensor<2x4x16x256xbf16>, tensor<2x16x4xf32>
+}
+
+func.func @f33(%q: tensor<2x1x16x128xbf16>, %k: tensor<2x?x2x128xbf16>, %m: tensor<2x1x1x?xbf16>, %r: tensor<2x1x2xi32>) -> (tensor<2x1x16x128xbf16>, tensor<2x16x1xf32>) {
+  %0, %1 = fp8.attention %q, %k, %k mask(%m : tensor<2x1x1x?xbf16>) key_ranges(%r : tensor<2x1x2xi32>) scale = 0.125 cap = 30.0
+      : tensor<2x1x16x128xbf16>, tensor<2x?x2x128xbf16>, tensor<2x?x2x128xbf16> -> tensor<2x1x16x128xbf16>, tensor<2x16x1xf32>
+  return %0, %1 : tensor<2x1x16x128xbf16>, tensor<2x16x1xf32>
+}
+
+func.func @f34(%q: !fp8.scaled<2x1x16x256xf8E4M3FN, block = [1, *, 1, *], scale = f32>, %k: !fp8.scaled<2x?x2x256xf8E4M3FN, block = [1, *, 1, *], scale = f32>, %m: tensor<2x1x1x?xi1>) -> (tensor<2x1x16x256xbf16>, tensor<2x16x1xf32>) {
+  %0, %1 = fp8.attention %q, %k, %k mask(%m : tensor<2x1x1x?xi1>) scale = 0.125 cap = 30.0
+      : !fp8.scaled<2x1x16x256xf8E4M3FN, block = [1, *, 1, *], scale = f32>, !fp8.scaled<2x?x2x256xf8E4M3FN, block = [1, *, 1, *], scale = f32>, !fp8.scaled<2x?x2x256xf8E4M3FN, block = [1, *, 1, *], scale = f32> -> tensor<2x1x16x256xbf16>, tensor<2x16x1xf32>
+  return %0, %1 : tensor<2x1x16x256xbf16>, tensor<2x16x1xf32>
 }

@@ -65,3 +65,56 @@ func.func @wide(%q: !b256) -> !b256 {
   %0 = fp8.attention %q, %q, %q scale = 0.0625 : !b256, !b256, !b256 -> !b256
   return %0 : !b256
 }
+
+// -----
+
+// Few queries: heads that share keys share a tile, whose rows are four times in Q, and blocks share the keys. Two of these run on a
+// multiprocessor. Each warp writes P of its quarter of the keys and zeros over that of the others'.
+
+!one = tensor<4x1x32x128xbf16>
+!cache = tensor<4x?x8x128xbf16>
+// CHECK-LABEL: @decode
+// CHECK: fp8_gpu.config = #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 2, tile_heads = 4, split_tiles = 2>
+// LAUNCH: resident = 2
+// LAUNCH-LABEL: @decode
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm100a_bf16_d128_128x64_s2_h4_split2
+// LAUNCH: tcgen05.ld.sync.aligned.32x32b.x16.b32
+// LAUNCH-COUNT-3: tcgen05.st.sync.aligned.32x32b.x8.b32
+// LAUNCH: tcgen05.st.sync.aligned.32x32b.x8.b32 {{.*}}tcgen05.wait::st
+func.func @decode(%q: !one, %k: !cache, %v: !cache) -> !one {
+  %0 = fp8.attention %q, %k, %v scale = 0.088 : !one, !cache, !cache -> !one
+  return %0 : !one
+}
+
+// -----
+
+// 32 rows are for 16 queries of two heads.
+
+!sixteen = tensor<1x16x8x64xf16>
+!two = tensor<1x1000x2x64xf16>
+// CHECK-LABEL: @queries
+// CHECK: #fp8_sm100.attention<tile_q = 128, tile_k = 128, stages = 2, tile_heads = 2, split_tiles = 2>
+func.func @queries(%q: !sixteen, %k: !two) -> !sixteen {
+  %0 = fp8.attention %q, %k, %k scale = 0.125 window = [*, 0] bottom_right : !sixteen, !two, !two -> !sixteen
+  return %0 : !sixteen
+}
+
+// -----
+
+// With dropout, and where bits depend on no other keys, blocks have whole tiles.
+
+!drop = tensor<1x1x8x64xbf16>
+!keys = tensor<1x1000x2x64xbf16>
+// CHECK-LABEL: @dropped
+// CHECK: #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 4>
+func.func @dropped(%q: !drop, %k: !keys, %state: tensor<2xi64>) -> !drop {
+  %0 = fp8.attention %q, %k, %k dropout(%state : tensor<2xi64>) rate = 0.1 scale = 0.125 : !drop, !keys, !keys -> !drop
+  return %0 : !drop
+}
+
+// CHECK-LABEL: @invariant
+// CHECK: #fp8_sm100.attention<tile_q = 128, tile_k = 64, stages = 4>
+func.func @invariant(%q: !drop, %k: !keys) -> !drop attributes {fp8.invariant} {
+  %0 = fp8.attention %q, %k, %k scale = 0.125 : !drop, !keys, !keys -> !drop
+  return %0 : !drop
+}

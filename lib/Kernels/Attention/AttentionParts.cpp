@@ -18,13 +18,14 @@
 #include "../Blocks/Hazards.h"
 #include "../Blocks/Rounding.h"
 #include "../Blocks/SplitK.h"
-#include "AttentionStore.h"
+#include "AttentionRows.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::fp8;
-using namespace mlir::fp8::sm90;
 
 /// The threads of the one warpgroup, and its barrier.
 static constexpr int64_t kThreads = 128, kBarrier = 1;
@@ -33,16 +34,46 @@ static constexpr int64_t kLaneColumns = 4;
 /// Parts whose sums are under way at a time.
 static constexpr int64_t kPartsTogether = 4;
 
-PartsLayout::PartsLayout(const AttentionSpec &spec, AttentionConfigAttr config)
-    : rows(config.getTileQ()), columns(spec.headDimOfV) {
+PartsLayout::PartsLayout(const AttentionSpec &spec, int64_t tileRows,
+                         int64_t tileHeads)
+    : rows(tileRows), columns(spec.headDimOfV) {
   if (!ShapedType::isDynamic(spec.queries))
-    rows = std::min(rows,
-                    std::max<int64_t>(spec.queries, 1) * config.getTileHeads());
+    rows = std::min(rows, std::max<int64_t>(spec.queries, 1) * tileHeads);
 }
 
-AttentionParts::AttentionParts(const AttentionContext &kernel)
-    : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
-      layout(spec, kernel.config) {}
+int64_t fp8::getSplitTiles(const AttentionSpec &spec, int64_t tileK) {
+  constexpr int64_t kBytes = 65536;
+  int64_t bytes =
+      tileK * spec.getElementBytes() * (spec.headDim + spec.headDimOfV);
+  return std::max<int64_t>(llvm::divideCeil(kBytes, bytes), 1);
+}
+
+AffineExpr fp8::addParts(AttentionSignature &made, const AttentionSpec &spec,
+                         PartsLayout layout, int64_t tileHeads,
+                         int64_t keysOfPart) {
+  KernelSignature &signature = made.signature;
+  AffineExpr tiles =
+      made.batch *
+      (spec.headsOfK * AttentionTiles::getTilesOfGroup(spec, tileHeads));
+  // Those of an invariant operation have so many parts each.
+  AffineExpr parts = tiles * (made.keys.floorDiv(keysOfPart) + 1);
+  for (StringRef name : {"q", "output"}) {
+    signature.addPointer(name + ".ptr", name);
+    for (int64_t dim : {0, 1, 2})
+      signature.addStride(name + ".stride" + Twine(dim), name, dim);
+  }
+  auto addScratch = [&](StringRef name, AffineExpr bytes, bool zero) {
+    signature.addScratch(name, signature.addWorkspace(bytes, zero));
+  };
+  int64_t bytes = layout.getSize() * 4;
+  AffineExpr blocks =
+      getAffineConstantExpr(AttentionTiles::kMaxBlocks, tiles.getContext());
+  addScratch("parts.ptr", (spec.invariant ? parts : blocks * 2) * bytes,
+             /*zero=*/false);
+  addScratch("counters.ptr", (spec.invariant ? tiles : blocks) * 4,
+             /*zero=*/true);
+  return parts;
+}
 
 //===----------------------------------------------------------------------===//
 // Rows
@@ -63,16 +94,17 @@ Value AttentionParts::getAddress(StringRef name, Type element,
   return b.element(kernel.getParam((name + ".ptr").str()), index, element);
 }
 
-void AttentionParts::loadQueries(const AttentionTile &tile) {
-  const SharedMatrix &q = memory.q;
+void AttentionParts::loadQueries(const AttentionTile &tile,
+                                 const SwizzledMatrix &q, int64_t offset,
+                                 int64_t copies) {
   auto words = VectorType::get({4}, b.getI32Type());
-  int64_t chunksOfRow = q.rowBytes / 16, chunks = q.rows * chunksOfRow;
+  int64_t rows = q.rows / copies;
+  int64_t chunksOfRow = q.rowBytes / 16, chunks = rows * chunksOfRow;
   Value barrier = b.i32(kBarrier);
   b.namedBarrier(barrier, kThreads);
   // Rows that are not there are the first one's: nobody stores what they give.
   SmallVector<std::pair<Value, Value>> loaded;
-  for (int64_t first = 0; first < chunks; first += kThreads) {
-    Value number = b.add(kernel.thread, first);
+  auto load = [&](Value number) {
     Value row = b.div(number, chunksOfRow);
     Value chunk = b.rem(number, chunksOfRow);
     Value from =
@@ -80,13 +112,35 @@ void AttentionParts::loadQueries(const AttentionTile &tile) {
                  b.widen(b.mul(chunk, 16)));
     auto load = LLVM::LoadOp::create(b, words, from, /*alignment=*/16);
     load.setInvariant(true);
-    loaded.emplace_back(load, b.add(q.locate(b, row, chunk), memory.offsetQ));
-  }
-  for (auto [value, place] : loaded)
-    LLVM::StoreOp::create(b, value, b.offset(kernel.shared, place),
-                          /*alignment=*/16);
+    loaded.emplace_back(load, b.add(q.locate(b, row, chunk), offset));
+  };
+  auto store = [&] {
+    for (auto [value, place] : loaded)
+      for (int64_t copy = 0; copy < copies; ++copy)
+        LLVM::StoreOp::create(
+            b, value,
+            b.offset(kernel.shared, b.add(place, copy * rows * q.width)),
+            /*alignment=*/16);
+    loaded.clear();
+  };
+  int64_t first = 0;
+  for (; first + kThreads <= chunks; first += kThreads)
+    load(b.add(kernel.thread, first));
+  store();
+  if (first < chunks)
+    b.ifThen(b.less(kernel.thread, b.i32(chunks - first)), [&] {
+      load(b.add(kernel.thread, first));
+      store();
+    });
   fenceForBulkCopies(b);
   b.namedBarrier(barrier, kThreads);
+}
+
+Value AttentionParts::getRowNumber(int64_t half) {
+  if (order == SumsOrder::Fours)
+    return lane;
+  return b.add(b.add(b.mul(b.shiftRight(thread, 5), 16), b.shiftRight(lane, 2)),
+               8 * half);
 }
 
 AttentionRow AttentionParts::getOwnRow(const AttentionTile &tile,
@@ -94,26 +148,37 @@ AttentionRow AttentionParts::getOwnRow(const AttentionTile &tile,
   // Addresses of rows would be in registers all through the loop over keys.
   thread = launder(b, kernel.thread);
   lane = b.bitAnd(thread, 31);
-  Value row = b.add(b.mul(b.shiftRight(thread, 5), 16), b.shiftRight(lane, 2));
-  return kernel.tiles.getRow(tile, b.add(row, 8 * half));
+  return kernel.tiles.getRow(tile, getRowNumber(half));
+}
+
+Value AttentionParts::storesOfRow() {
+  if (order == SumsOrder::Fours)
+    return b.less(thread, b.i32(32));
+  return b.equal(b.bitAnd(lane, 3), 0);
 }
 
 void AttentionParts::forEachRun(
     ArrayRef<Value> sums, int64_t half,
-    llvm::function_ref<void(Value column, ValueRange)> store) {
+    llvm::function_ref<void(Value column, int64_t more, ValueRange)> store) {
+  if (order == SumsOrder::Fours) {
+    Value column = b.mul(b.shiftRight(thread, 5), 4);
+    for (size_t first = 0; first < sums.size(); first += 4)
+      store(column, static_cast<int64_t>(4 * first),
+            ValueRange(sums.slice(first, 4)));
+    return;
+  }
   Value quad = b.bitAnd(lane, 3);
   size_t row = 2 * half;
-  // TransposeValues puts even columns before odd ones.
-  if (memory.hasTransposedV()) {
+  if (order == SumsOrder::Quads) {
     for (size_t first = 0; first < sums.size(); first += 8) {
       auto at = [&](size_t i) { return sums[first + row + i]; };
-      store(b.add(b.mul(quad, 4), static_cast<int64_t>(2 * first)),
+      store(b.add(b.mul(quad, 4), static_cast<int64_t>(2 * first)), /*more=*/0,
             {at(0), at(4), at(1), at(5)});
     }
     return;
   }
   for (size_t first = 0; first < sums.size(); first += 4)
-    store(b.add(b.mul(quad, 2), static_cast<int64_t>(2 * first)),
+    store(b.add(b.mul(quad, 2), static_cast<int64_t>(2 * first)), /*more=*/0,
           {sums[first + row], sums[first + row + 1]});
 }
 
@@ -140,27 +205,29 @@ void AttentionParts::storeNumbers(ValueRange numbers, Value address) {
   LLVM::StoreOp::create(b, all, address, /*alignment=*/4 * words);
 }
 
-void AttentionParts::storeWhole(const AttentionTile &tile, Softmax &softmax,
-                                ArrayRef<Value> sums,
-                                const Value (&exponents)[2],
-                                const Value (&powers)[2]) {
-  for (int64_t half : {0, 1}) {
+void AttentionParts::storeWhole(const AttentionTile &tile, ArrayRef<Value> sums,
+                                ArrayRef<Softmax::Total> totals, float logOfP) {
+  for (int64_t half = 0, e = static_cast<int64_t>(totals.size()); half < e;
+       ++half) {
     AttentionRow row = getOwnRow(tile, half);
-    Value exponent = exponents[half], power = powers[half];
-    Value factor = getFactorOfSums(kernel, tile, row.head, exponent, power,
-                                   softmax.getLogOfP());
+    Value exponent = totals[half].exponent, power = totals[half].sum;
+    Value factor =
+        getFactorOfSums(kernel, tile, row.head, exponent, power, logOfP);
     b.ifThen(row.isThere, [&] {
       Value address = getAddress("output", spec.output, tile, row);
-      forEachRun(sums, half, [&](Value column, ValueRange numbers) {
-        SmallVector<Value> scaled;
-        for (Value number : numbers)
-          scaled.push_back(b.mulF(number, factor));
-        storeNumbers(scaled, b.element(address, b.widen(column), spec.output));
-      });
+      forEachRun(
+          sums, static_cast<int64_t>(half),
+          [&](Value column, int64_t more, ValueRange numbers) {
+            SmallVector<Value> scaled;
+            for (Value number : numbers)
+              scaled.push_back(b.mulF(number, factor));
+            Value first = b.element(address, b.widen(column), spec.output);
+            storeNumbers(scaled, b.element(first, b.i64(more), spec.output));
+          });
       if (!spec.hasLse)
         return;
-      Value lse = Softmax::getLogSum(b, exponent, power, softmax.getLogOfP());
-      b.ifThen(b.equal(b.bitAnd(lane, 3), 0),
+      Value lse = Softmax::getLogSum(b, exponent, power, logOfP);
+      b.ifThen(storesOfRow(),
                [&] { storeLse(kernel, tile, row.head, row.query, lse); });
     });
   }
@@ -188,22 +255,22 @@ Value AttentionParts::getPowers(const AttentionTile &tile, Value part,
 }
 
 void AttentionParts::leavePart(const AttentionTile &tile, ArrayRef<Value> sums,
-                               const Value (&exponents)[2],
-                               const Value (&powers)[2]) {
+                               ArrayRef<Softmax::Total> totals) {
   Value part = kernel.tiles.getOwnPart(tile);
-  for (int64_t half : {0, 1}) {
+  for (int64_t half = 0, e = static_cast<int64_t>(totals.size()); half < e;
+       ++half) {
     AttentionRow row = getOwnRow(tile, half);
-    Value number =
-        b.add(b.add(b.mul(b.shiftRight(thread, 5), 16), b.shiftRight(lane, 2)),
-              8 * half);
+    Value number = getRowNumber(half);
     b.ifThen(row.isThere, [&] {
       Value address = getSums(tile, part, number);
-      forEachRun(sums, half, [&](Value column, ValueRange numbers) {
-        storeFloats(b, numbers,
-                    b.element(address, b.widen(column), b.getF32Type()));
-      });
-      b.ifThen(b.equal(b.bitAnd(lane, 3), 0), [&] {
-        storeFloats(b, {exponents[half], powers[half]},
+      forEachRun(
+          sums, half, [&](Value column, int64_t more, ValueRange numbers) {
+            Value first = b.element(address, b.widen(column), b.getF32Type());
+            storeFloats(b, numbers,
+                        b.element(first, b.i64(more), b.getF32Type()));
+          });
+      b.ifThen(storesOfRow(), [&] {
+        storeFloats(b, {totals[half].exponent, totals[half].sum},
                     getPowers(tile, part, number));
       });
     });
@@ -385,43 +452,43 @@ void AttentionParts::combine(const AttentionTile &tile, float logOfP) {
          });
 }
 
-void AttentionParts::store(const AttentionTile &tile, Softmax &softmax,
-                           ArrayRef<Value> sums, const Softmax::Rows &rows) {
-  Value exponents[2], powers[2];
-  for (int64_t half : {0, 1}) {
-    exponents[half] = softmax.getExponent(rows, half);
-    powers[half] = softmax.addLanes(rows.sum[half]);
+void AttentionParts::storeOnlyPart(const AttentionTile &tile,
+                                   ArrayRef<Value> sums,
+                                   ArrayRef<Softmax::Total> totals,
+                                   float logOfP) {
+  SmallVector<Value> merged(sums);
+  SmallVector<Softmax::Total> ofAll;
+  SmallVector<std::pair<Value, Value>> weights;
+  for (const Softmax::Total &part : totals) {
+    ofAll.push_back(Softmax::getNone(b));
+    weights.push_back(Softmax::merge(b, ofAll.back(), part));
   }
+  for (auto [i, sum] : llvm::enumerate(merged)) {
+    auto [ofNone, ofPart] =
+        weights[kFragmentScores.getRow(static_cast<int64_t>(i))];
+    sum = LLVM::FMAOp::create(b, b.getF32Type(), b.f32(0.0f), ofNone,
+                              b.mulF(sum, ofPart));
+  }
+  storeWhole(tile, merged, ofAll, logOfP);
+}
+
+void AttentionParts::store(const AttentionTile &tile, ArrayRef<Value> sums,
+                           ArrayRef<Softmax::Total> totals, float logOfP) {
   auto storeAll = [&] {
-    if (!spec.invariant)
-      return storeWhole(tile, softmax, sums, exponents, powers);
-    // As where there are several parts: with nothing before.
-    SmallVector<Value> merged(sums);
-    Value exponentsOfAll[2], powersOfAll[2];
-    std::pair<Value, Value> weights[2];
-    for (int64_t half : {0, 1}) {
-      Softmax::Total total = Softmax::getNone(b);
-      weights[half] = Softmax::merge(b, total, {exponents[half], powers[half]});
-      exponentsOfAll[half] = total.exponent;
-      powersOfAll[half] = total.sum;
-    }
-    for (auto [i, sum] : llvm::enumerate(merged)) {
-      auto [ofNone, ofAll] =
-          weights[kFragmentScores.getRow(static_cast<int64_t>(i))];
-      sum = LLVM::FMAOp::create(b, b.getF32Type(), b.f32(0.0f), ofNone,
-                                b.mulF(sum, ofAll));
-    }
-    storeWhole(tile, softmax, merged, exponentsOfAll, powersOfAll);
+    if (spec.invariant)
+      storeOnlyPart(tile, sums, totals, logOfP);
+    else
+      storeWhole(tile, sums, totals, logOfP);
   };
   auto storePart = [&] {
-    leavePart(tile, sums, exponents, powers);
+    leavePart(tile, sums, totals);
     Value counter =
         b.element(kernel.getParam("counters.ptr"),
                   b.widen(kernel.tiles.getCounter(tile)), b.getI32Type());
     Value isLast = arriveLast(b, counter, tile.parts,
-                              b.offset(kernel.shared, b.i32(memory.offsetFlag)),
+                              b.offset(kernel.shared, b.i32(offsetFlag)),
                               b.i32(kBarrier), kernel.thread, kThreads);
-    b.ifThen(isLast, [&] { combine(tile, softmax.getLogOfP()); });
+    b.ifThen(isLast, [&] { combine(tile, logOfP); });
   };
   b.ifThenElse(b.equal(tile.parts, 1), storeAll, storePart);
 }
