@@ -129,9 +129,9 @@ struct FuseQuantize : OpRewritePattern<QuantizeOp> {
                                 PatternRewriter &rewriter) const override {
     auto matmul = op.getSource().getDefiningOp<MatmulOp>();
     ScaledType type = op.getResult().getType();
-    if (!matmul || !matmul.isScaled() || matmul->getBlock() != op->getBlock())
+    if (!matmul || matmul->getBlock() != op->getBlock())
       return rewriter.notifyMatchFailure(
-          op, "not of the result of a matmul in FP8, in its block");
+          op, "not of the result of a matmul, in its block");
     if (!matmul.getResult().hasOneUse())
       return rewriter.notifyMatchFailure(op, "others use the result too");
     if (op.isUnresolved() || !isWhole(type.getBlock()) ||

@@ -7,7 +7,7 @@
 // The codes are the result, with the rounding that the result had.
 // CHECK-LABEL: func @quantized(
 // CHECK-SAME: %[[A:.*]]: !fp8.scaled<32x128{{.*}}, %[[B:.*]]: !fp8.scaled<64x128{{.*}}, %[[S:.*]]: tensor<1x1xf32>, %[[I:.*]]: tensor<1x1xf32>
-// CHECK: %[[R:.*]] = fp8.matmul %[[A]], %[[B]] epilogue(%[[S]] : tensor<1x1xf32>) {
+// CHECK: %[[R:.*]] = fp8.matmul %[[A]], %[[B]] {{.*}}epilogue(%[[S]] : tensor<1x1xf32>) {
 // CHECK: ^bb0(%[[ACC:.*]]: f32, %[[SCALE:.*]]: f32):
 // CHECK: %[[NARROW:.*]] = arith.truncf %[[ACC]] : f32 to bf16
 // CHECK: %[[WIDE:.*]] = arith.extf %[[NARROW]] : bf16 to f32
@@ -139,4 +139,23 @@ func.func @plain(%a: tensor<32x128xbf16>, %b: tensor<64x128xbf16>) -> (tensor<32
   %0 = fp8.matmul %a, %b accumulate=fast : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
   %1 = fp8.amax %0 block = [*, *] : tensor<32x64xbf16>
   return %0, %1 : tensor<32x64xbf16>, tensor<1x1xf32>
+}
+
+// -----
+
+// And yields codes: a rotation of queries is one, with a constant.
+// CHECK-LABEL: func @plain_codes(
+// CHECK-SAME: %[[A:[^:]*]]: tensor<32x128xbf16>, %[[B:[^:]*]]: tensor<64x128xbf16>, %[[S:[^:]*]]: tensor<1x1xf32>, %[[SI:[^:]*]]:
+// CHECK: %[[CODES:.*]], %[[AMAX:.*]] = fp8.matmul %[[A]], %[[B]] {{.*}}epilogue(%[[S]] : tensor<1x1xf32>)
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: arith.truncf %{{.*}} : f32 to f8E4M3FN
+// CHECK: -> tensor<32x64xf8E4M3FN>, tensor<1x1xf32>
+// CHECK: %[[Q:.*]] = fp8.assemble %[[CODES]], %[[SI]]
+// CHECK: return %[[Q]], %[[AMAX]]
+func.func @plain_codes(%a: tensor<32x128xbf16>, %b: tensor<64x128xbf16>, %s: tensor<1x1xf32>, %si: tensor<1x1xf32>)
+    -> (!fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>, tensor<1x1xf32>) {
+  %0 = fp8.matmul %a, %b accumulate=fast : tensor<32x128xbf16>, tensor<64x128xbf16> -> tensor<32x64xbf16>
+  %1 = fp8.quantize %0 scale(%s, %si : tensor<1x1xf32>, tensor<1x1xf32>) : tensor<32x64xbf16> -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+  %2 = fp8.amax %0 block = [*, *] : tensor<32x64xbf16>
+  return %1, %2 : !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>, tensor<1x1xf32>
 }
