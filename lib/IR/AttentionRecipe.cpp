@@ -9,12 +9,16 @@
 #include "fp8/IR/AttentionRecipe.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
 
 /// In the order of the roles.
 static constexpr StringLiteral keys[] = {"qk", "pv", "dp", "dv", "dq", "dk"};
+
+static constexpr StringLiteral smoothKey = "smooth_k";
+static constexpr StringLiteral hadamardKey = "hadamard";
 
 StringRef fp8::getAttentionKey(AttentionRole role) {
   return keys[static_cast<unsigned>(role)];
@@ -37,6 +41,54 @@ RecipeAttrInterface fp8::getAttentionRecipe(Attribute attribute,
                  : RecipeAttrInterface();
 }
 
+std::string AttentionTransforms::describe() const {
+  SmallVector<StringRef> names;
+  if (smoothK)
+    names.push_back(smoothKey);
+  if (hadamard)
+    names.push_back(hadamardKey);
+  return llvm::join(names, ", ");
+}
+
+AttentionTransforms fp8::getAttentionTransforms(Attribute attribute) {
+  AttentionTransforms transforms;
+  auto recipes = dyn_cast_if_present<DictionaryAttr>(attribute);
+  if (!recipes)
+    return transforms;
+  auto isOn = [&](StringRef key) {
+    auto value = recipes.getAs<BoolAttr>(key);
+    return value && value.getValue();
+  };
+  transforms.smoothK = isOn(smoothKey);
+  transforms.hadamard = isOn(hadamardKey);
+  return transforms;
+}
+
+FailureOr<AttentionTransforms> fp8::takeAttentionTransforms(
+    std::string &text, llvm::function_ref<InFlightDiagnostic()> emitError) {
+  AttentionTransforms transforms;
+  SmallVector<StringRef> entries, left;
+  StringRef(text).split(entries, ',');
+  for (StringRef entry : entries) {
+    auto [key, value] = entry.split('=');
+    std::string name = key.trim().str();
+    llvm::replace(name, '-', '_');
+    value = value.trim();
+    bool isSmooth = name == smoothKey;
+    if (!isSmooth && name != hadamardKey) {
+      left.push_back(entry);
+      continue;
+    }
+    if (value != "true" && value != "false")
+      return emitError() << "expected true or false for key '" << name
+                         << "' of attention's recipe, but got '" << value
+                         << "'";
+    (isSmooth ? transforms.smoothK : transforms.hadamard) = value == "true";
+  }
+  text = llvm::join(left, ",");
+  return transforms;
+}
+
 LogicalResult
 fp8::verifyAttentionRecipe(Attribute attribute,
                            llvm::function_ref<InFlightDiagnostic()> emitError) {
@@ -47,9 +99,16 @@ fp8::verifyAttentionRecipe(Attribute attribute,
     return emitError() << "to be a recipe or a dictionary of recipes, but got "
                        << attribute;
   for (NamedAttribute entry : recipes) {
+    if (entry.getName() == smoothKey || entry.getName() == hadamardKey) {
+      if (!isa<BoolAttr>(entry.getValue()))
+        return emitError() << "to have true or false for '"
+                           << entry.getName().getValue() << "', but got "
+                           << entry.getValue();
+      continue;
+    }
     if (!llvm::is_contained(keys, entry.getName()))
-      return emitError() << "to have recipes of qk, pv, dp, dv, dq or dk, but "
-                            "got one of '"
+      return emitError() << "to have recipes of qk, pv, dp, dv, dq or dk, "
+                            "smooth_k and hadamard, but got '"
                          << entry.getName() << "'";
     if (!isa<RecipeAttrInterface>(entry.getValue()))
       return emitError() << "to have a recipe for '" << entry.getName()

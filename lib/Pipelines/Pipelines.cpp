@@ -13,6 +13,7 @@
 
 #include "fp8/Pipelines/Pipelines.h"
 #include "TargetPipelines.h"
+#include "fp8/IR/AttentionRecipe.h"
 #include "fp8/IR/FP8Attrs.h"
 #include "fp8/Kernels/Architecture.h"
 #include "fp8/Kernels/Attention/Passes.h"
@@ -436,7 +437,11 @@ void fp8::registerPipelines(const PipelineOptions *defaults) {
         };
         // Recipes are checked here too: the pass would report them later, at
         // the module. Those of other dialects are known there only.
-        for (StringRef recipe : {options.recipe, options.attentionRecipe}) {
+        std::string attention = options.attentionRecipe;
+        if (failed(takeAttentionTransforms(attention, emitError)))
+          return errorHandler(message);
+        for (StringRef recipe :
+             {StringRef(options.recipe), StringRef(attention)}) {
           bool isOurs = !recipe.split(',').first.contains('.');
           if (!recipe.empty() && isOurs &&
               !parseRecipe(recipe, &context, emitError))

@@ -8,7 +8,7 @@ import time
 from fp8 import _core, cache as caches, files, programs
 from fp8.errors import ArgumentError, Diagnostic, Error, make_diagnostics, make_error, shorten
 from fp8.program import Program
-from fp8.recipes import Recipe, get_attention_text, get_text
+from fp8.recipes import Recipe, get_attention_text, get_text, write_transforms
 from fp8.remarks import make_remarks
 
 _FILE_ERROR = 6
@@ -115,6 +115,9 @@ def _make_options(recipe, target, options):
             pairs.append(("kernel-format", "ptx"))
     elif name and target != "cpu" and options.get("machine") is None:
         pairs.append(("machine", f"device:{name}"))
+    given = options.get("attention_recipe")
+    if isinstance(given, Recipe):
+        options = {**options, "attention_recipe": write_transforms(get_text(given), given)}
     return pairs + [(key.replace("_", "-"), _write_option(value))
                     for key, value in options.items() if value is not None]
 

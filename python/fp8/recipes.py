@@ -61,12 +61,16 @@ class Recipe:
       present ones. So does PyTorch, where a module keeps scales of earlier steps: one of
       convert_to_fp8_training, or of transformers' models, and a Backend for its calls. It is
       for Python, and no part of the text.
+    - dpa_smooth_k, dpa_hadamard: of attention in FP8 the mean of each head's keys is taken away
+      before they are codes, and columns of queries and keys are rotated (docs/Attention.md);
     - fp8_mha: the same, and what attention computes is codes for the layer behind it, by scales
       of earlier steps or given ones (docs/Attention.md).
     """
 
     fp8_dpa: bool = field(default=False, kw_only=True)
     fp8_mha: bool = field(default=False, kw_only=True)
+    dpa_smooth_k: bool = field(default=False, kw_only=True)
+    dpa_hadamard: bool = field(default=False, kw_only=True)
 
     def __init_subclass__(cls, name):
         cls._name = name
@@ -251,7 +255,13 @@ def get_attention_text(recipe):
     None: factors there are of tensors."""
     if not (getattr(recipe, "fp8_dpa", False) or getattr(recipe, "fp8_mha", False)):
         return None
-    return str(recipe if recipe._name in ("delayed", "current", "static") else Float8CurrentScaling())
+    is_of_tensors = recipe._name in ("delayed", "current", "static")
+    return write_transforms(str(recipe if is_of_tensors else Float8CurrentScaling()), recipe)
+
+
+def write_transforms(text, recipe):
+    """The text of attention's recipe with what is done before its codes."""
+    return text + ",smooth_k=true" * recipe.dpa_smooth_k + ",hadamard=true" * recipe.dpa_hadamard
 
 
 def get_text(recipe):

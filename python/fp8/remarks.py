@@ -44,6 +44,8 @@ def explain(remarks):
         line = f"{remark.name:{width}}  {remark.role or '-':5}  {remark.shape}  "
         if remark.kind == "fp8":
             line += f"fp8 by {remark.recipe}"
+            line += "".join(f", {word}{remark.details[key]}" for key, word in (("transforms", ""), ("without", "without "))
+                            if key in remark.details)
         else:
             line += f"{remark.kind}: {remark.reason}"
             if remark.suggestion:

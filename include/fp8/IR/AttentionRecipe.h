@@ -14,7 +14,8 @@
 namespace mlir::fp8 {
 
 /// On a module, a function or an operation, the innermost wins: the recipe of
-/// all products of attention, or a dictionary of one for each of some roles.
+/// all products of attention, or a dictionary of one for each of some roles,
+/// and of what is done to queries and keys first.
 inline constexpr llvm::StringLiteral kAttentionRecipeAttrName =
     "fp8.attention_recipe";
 
@@ -27,6 +28,28 @@ StringRef getAttentionKey(AttentionRole role);
 /// "attention.qk", in remarks and recipe files.
 std::string stringifyAttentionRole(AttentionRole role);
 bool isGradientRole(AttentionRole role);
+
+/// What is done to queries and keys before they are codes, so that less is
+/// lost. Products of both are what they were, or all scores of a query change
+/// by the same number, which no softmax sees.
+struct AttentionTransforms {
+  /// The mean of each head's keys is taken away.
+  bool smoothK = false;
+  /// Columns are rotated by a Hadamard matrix.
+  bool hadamard = false;
+
+  bool any() const { return smoothK || hadamard; }
+  /// "smooth_k, hadamard".
+  std::string describe() const;
+};
+
+/// What an attribute's dictionary says of them.
+AttentionTransforms getAttentionTransforms(Attribute attribute);
+/// Takes their keys out of the text of a recipe, `current,smooth_k=true`. Fails
+/// where one has another value than true or false, and says so.
+FailureOr<AttentionTransforms>
+takeAttentionTransforms(std::string &text,
+                        llvm::function_ref<InFlightDiagnostic()> emitError);
 
 /// What an attribute says of a role; null if nothing.
 RecipeAttrInterface getAttentionRecipe(Attribute attribute, AttentionRole role);

@@ -9,7 +9,7 @@
 #ifndef FP8_TRANSFORMS_RECIPEFILE_H
 #define FP8_TRANSFORMS_RECIPEFILE_H
 
-#include "fp8/IR/FP8Attrs.h"
+#include "fp8/IR/AttentionRecipe.h"
 #include "llvm/Support/GlobPattern.h"
 
 namespace llvm::json {
@@ -24,7 +24,7 @@ namespace mlir::fp8 {
 /// { "version": 1,
 ///   "rules": [ {"match": "*.lm_head", "recipe": "none"},
 ///              {"match": "*.mlp.*",   "recipe": "mxfp8,mode=floor"},
-///              {"role": "attention.*", "recipe": "delayed"},
+///              {"role": "attention.*", "recipe": "delayed,smooth_k=true"},
 ///              {"match": "*",         "recipe": "current"} ],
 ///   "first_layers_high_precision": 1,
 ///   "last_layers_high_precision": 1 }
@@ -45,6 +45,9 @@ public:
   RecipeAttrInterface lookup(StringRef name, StringRef role,
                              bool isOfAttention) const;
 
+  /// What that rule says of queries and keys of attention.
+  AttentionTransforms lookupTransforms(StringRef name, StringRef role) const;
+
   int64_t getFirstLayersHighPrecision() const { return firstLayers; }
   int64_t getLastLayersHighPrecision() const { return lastLayers; }
 
@@ -53,7 +56,10 @@ private:
     llvm::GlobPattern name;
     std::optional<llvm::GlobPattern> role;
     RecipeAttrInterface recipe;
+    AttentionTransforms transforms;
   };
+  /// The first rule for `name` and `role`, or null.
+  const Rule *find(StringRef name, StringRef role, bool isOfAttention) const;
   /// Reads a rule; says what is wrong with it through `error`, or, where that
   /// is its recipe, `emitError`.
   static FailureOr<Rule>

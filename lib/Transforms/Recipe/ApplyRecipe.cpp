@@ -71,6 +71,8 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
                               std::optional<AttentionProduct> attention,
                               FailureOr<Contraction> &contraction);
   RecipeDecision decideAttention(AttentionOp op) const;
+  /// What goes with the recipe of scores, wherever that comes from.
+  AttentionTransforms getTransforms(Operation *op) const;
   /// Fails if a contraction that stays in high precision had to be in FP8.
   LogicalResult checkRequired(Operation *op, const RecipeDecision &decision);
   /// Fails if a row of an invariant product would depend on others.
@@ -79,6 +81,7 @@ struct ApplyRecipePass : fp8::impl::ApplyRecipePassBase<ApplyRecipePass> {
   void rewrite(const Contraction &contraction, const RecipeDecision &decision);
 
   RecipeAttrInterface defaultRecipe, defaultOfAttention;
+  AttentionTransforms defaultTransforms;
   std::optional<RecipeFile> file;
   /// Contractions that first/last-N-layers keep in high precision.
   DenseSet<Operation *> keptLayers;
@@ -174,10 +177,25 @@ bool ApplyRecipePass::takeRecipe(Operation *op,
   return !decision.staysHighPrecision();
 }
 
+AttentionTransforms ApplyRecipePass::getTransforms(Operation *op) const {
+  if (op->hasAttr(kRecipeAttrName))
+    return {};
+  for (Operation *scope = op; scope; scope = scope->getParentOp()) {
+    Attribute attribute = scope->getAttr(kAttentionRecipeAttrName);
+    if (getAttentionRecipe(attribute, AttentionRole::QK))
+      return getAttentionTransforms(attribute);
+  }
+  std::string role = stringifyAttentionRole(AttentionRole::QK);
+  if (file && file->lookup(getGemmName(op), role, /*isOfAttention=*/true))
+    return file->lookupTransforms(getGemmName(op), role);
+  return defaultTransforms;
+}
+
 RecipeDecision ApplyRecipePass::decideAttention(AttentionOp op) const {
   RecipeDecision decision;
   decision.recipe = getRecipe(op, GemmRole::Fprop, AttentionRole::QK);
   decision.recipeOfV = getRecipe(op, GemmRole::Fprop, AttentionRole::PV);
+  decision.transforms = getTransforms(op);
   if (keptLayers.contains(op))
     stayForLayer(decision);
   fp8::decideAttention(op, decision);
@@ -240,6 +258,11 @@ ApplyRecipePass::decideLinalg(linalg::LinalgOp op, const GemmRoles &roles,
   decision.a = decision.recipe.getOperandFormat(decision.role, decision.aKind);
   decision.b = decision.recipe.getOperandFormat(decision.role, decision.bKind);
   decision.accumulate = decision.recipe.getAccumulate(decision.role);
+  if (attention && attention->role == AttentionRole::QK)
+    if (AttentionTransforms asked = getTransforms(op); asked.any())
+      decision.leftOut =
+          asked.describe() +
+          ": it is for fp8.attention, and this is a product by itself";
   if (is2D(decision.a) && is2D(decision.b))
     return stay("both operands would have 2-D blocks, which no tensor core "
                 "multiplies by each other",
@@ -318,9 +341,12 @@ LogicalResult ApplyRecipePass::readOptions() {
       parsed = parseRecipe(text, &getContext(), emitError);
     return success(text.empty() || parsed);
   };
-  if (failed(read(recipe, defaultRecipe)) ||
-      failed(read(attentionRecipe, defaultOfAttention)))
+  std::string ofAttention = attentionRecipe;
+  auto transforms = takeAttentionTransforms(ofAttention, emitError);
+  if (failed(transforms) || failed(read(recipe, defaultRecipe)) ||
+      failed(read(ofAttention, defaultOfAttention)))
     return failure();
+  defaultTransforms = *transforms;
   if (!(maxPadding >= 0.0))
     return emitError()
            << "expected max-padding to be a number that is not negative, "

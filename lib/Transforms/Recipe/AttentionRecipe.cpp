@@ -6,10 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionTransforms.h"
 #include "RecipeDecision.h"
-#include "fp8/IR/FP8AttentionBackwardOp.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace mlir::fp8;
@@ -81,20 +80,19 @@ void fp8::decideAttention(AttentionOp op, RecipeDecision &decision) {
     return decision.stay("its amax would be that of all keys, and those beyond "
                          "key_lengths or before key_starts are anything",
                          "use static for it");
+  decideTransforms(op, decision);
 }
 
-/// `tensor` in codes of one factor. They are made of a matrix of rows of heads,
-/// which a pass over memory has a kernel for.
+/// `tensor` in codes of one factor. They are made of `source`, which has fewer
+/// dimensions: a pass over memory has a kernel for that.
 static Value quantizeHeads(RewriterBase &rewriter, Location loc, Value tensor,
-                           const OperandFormat &format,
+                           const HeadsView &source, const OperandFormat &format,
                            RecipeAttrInterface recipe, StringRef name) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  SmallVector<ReassociationIndices> rows{{0, 1, 2}, {3}};
-  Value matrix =
-      tensor::CollapseShapeOp::create(rewriter, loc, tensor, rows).getResult();
   auto quantize = QuantizeOp::create(
       rewriter, loc,
-      getScaledType(cast<RankedTensorType>(matrix.getType()), format), matrix,
+      getScaledType(cast<RankedTensorType>(source.tensor.getType()), format),
+      source.tensor,
       /*scale=*/Value(), /*scale_inv=*/Value(), /*tensor_scale_inv=*/Value(),
       recipe);
   quantize->setAttr(kNameAttrName, rewriter.getStringAttr(name));
@@ -102,32 +100,90 @@ static Value quantizeHeads(RewriterBase &rewriter, Location loc, Value tensor,
   auto parts = DisassembleOp::create(rewriter, loc, quantize.getResult());
   Value codes = tensor::ExpandShapeOp::create(
       rewriter, loc, type.clone(scaled.getElementType()), parts.getPayload(),
-      rows, tensor::getMixedSizes(rewriter, loc, tensor));
-  Value factor = tensor::ExpandShapeOp::create(
-      rewriter, loc, scaled.getScaleInvType(), parts.getScaleInv(), rows);
+      source.groups, tensor::getMixedSizes(rewriter, loc, tensor));
+  Value factor =
+      tensor::ExpandShapeOp::create(rewriter, loc, scaled.getScaleInvType(),
+                                    parts.getScaleInv(), source.groups);
   return AssembleOp::create(rewriter, loc, scaled, codes, factor,
                             /*tensor_scale_inv=*/Value());
+}
+
+/// What codes of an operand are made of. `letter` is that of its name.
+static HeadsView transform(RewriterBase &rewriter, AttentionOp op, Value tensor,
+                           const AttentionTransforms &transforms, char letter,
+                           StringRef name) {
+  Location loc = op.getLoc();
+  bool smooths = transforms.smoothK && letter == 'k';
+  if (!transforms.hadamard || letter == 'v')
+    return smooths ? smoothKeys(rewriter, loc, tensor, op.getLayout())
+                   : viewRows(rewriter, loc, tensor);
+  Value source = tensor;
+  if (smooths) {
+    HeadsView smooth = smoothKeys(rewriter, loc, tensor, op.getLayout());
+    source = tensor::ExpandShapeOp::create(
+        rewriter, loc, tensor.getType(), smooth.tensor, smooth.groups,
+        tensor::getMixedSizes(rewriter, loc, tensor));
+  }
+  HeadsView rows = viewRows(rewriter, loc, source);
+  rows.tensor = rotateRows(rewriter, loc, rows.tensor,
+                           /*isQuery=*/letter == 'q', name + ".rotation");
+  return rows;
+}
+
+/// Gradients of rotated queries and keys become those of what they were.
+static void rotateGradient(RewriterBase &rewriter, AttentionBackwardOp op,
+                           StringRef name) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointAfter(op);
+  Location loc = op.getLoc();
+  for (auto [number, letter] : {std::pair{0, 'q'}, std::pair{1, 'k'}}) {
+    Value gradient = op->getResult(number);
+    HeadsView rows = viewRows(rewriter, loc, gradient);
+    Operation *first = rows.tensor.getDefiningOp();
+    Value rotated =
+        rotateRows(rewriter, loc, rows.tensor, /*isQuery=*/letter == 'q',
+                   name + ".d" + Twine(letter) + ".rotation");
+    auto sizes = tensor::getMixedSizes(rewriter, loc, gradient);
+    SmallPtrSet<Operation *, 4> readers{first};
+    for (OpFoldResult size : sizes)
+      if (auto value = dyn_cast<Value>(size))
+        readers.insert(value.getDefiningOp());
+    Value wide = tensor::ExpandShapeOp::create(
+        rewriter, loc, gradient.getType(), rotated, rows.groups, sizes);
+    rewriter.replaceUsesWithIf(gradient, wide, [&](OpOperand &use) {
+      return !readers.contains(use.getOwner());
+    });
+  }
 }
 
 void fp8::quantizeAttention(AttentionOp op, const RecipeDecision &decision) {
   Location loc = op.getLoc();
   IRRewriter rewriter(op);
-  llvm::MapVector<std::pair<Value, RecipeAttrInterface>, Value> made;
+  const AttentionTransforms &transforms = decision.transforms;
+  std::string prefix = (getGemmName(op) + ".").str();
+  // Without transforms equal tensors have equal codes.
+  using Key = std::tuple<Value, RecipeAttrInterface, char>;
+  SmallVector<std::pair<Key, Value>, 3> made;
   auto quantize = [&](Value tensor, RecipeAttrInterface recipe,
-                      const OperandFormat &format, StringRef letter) {
+                      const OperandFormat &format, char letter) {
     RecipeAttrInterface ofOperand =
         recipe.getOperandRecipe(GemmRole::Fprop, OperandKind::Activation);
-    Value &codes = made[{tensor, ofOperand}];
-    if (codes)
-      return codes;
-    std::string name = (getGemmName(op) + "." + letter).str();
-    return codes =
-               quantizeHeads(rewriter, loc, tensor, format, ofOperand, name);
+    Key key{tensor, ofOperand, transforms.any() ? letter : ' '};
+    for (const auto &[known, codes] : made)
+      if (known == key)
+        return codes;
+    std::string name = prefix + letter;
+    HeadsView source =
+        transform(rewriter, op, tensor, transforms, letter, name);
+    Value codes =
+        quantizeHeads(rewriter, loc, tensor, source, format, ofOperand, name);
+    made.push_back({key, codes});
+    return codes;
   };
-  Value q = op.getQ(), k = op.getK(), v = op.getV();
-  Value codesOfQ = quantize(q, decision.recipe, decision.a, "q");
-  Value codesOfK = quantize(k, decision.recipe, decision.a, "k");
-  Value codesOfV = quantize(v, decision.recipeOfV, decision.b, "v");
+  SmallVector<AttentionBackwardOp> gradients = findGradients(op);
+  Value codesOfQ = quantize(op.getQ(), decision.recipe, decision.a, 'q');
+  Value codesOfK = quantize(op.getK(), decision.recipe, decision.a, 'k');
+  Value codesOfV = quantize(op.getV(), decision.recipeOfV, decision.b, 'v');
   auto assign = [&](auto attention) {
     rewriter.modifyOpInPlace(attention, [&] {
       attention.getQMutable().assign(codesOfQ);
@@ -135,13 +191,13 @@ void fp8::quantizeAttention(AttentionOp op, const RecipeDecision &decision) {
       attention.getVMutable().assign(codesOfV);
     });
   };
-  // Straight through the rounding: the gradient is that of the codes.
-  for (Operation *user : llvm::to_vector(q.getUsers()))
-    if (auto backward = dyn_cast<AttentionBackwardOp>(user);
-        backward && backward.getQ() == q && backward.getK() == k &&
-        backward.getV() == v && user->getBlock() == op->getBlock() &&
-        codesOfQ.getDefiningOp()->isBeforeInBlock(user))
-      assign(backward);
+  // Straight through the rounding: the gradient is that of the codes. That of a
+  // mean is 0, since those of a query's scores sum up to it.
+  for (AttentionBackwardOp backward : gradients) {
+    assign(backward);
+    if (transforms.hadamard)
+      rotateGradient(rewriter, backward, getGemmName(op));
+  }
   assign(op);
   op.setAccumulate(decision.accumulate);
   op->setAttr(kRecipeAttrName, decision.recipe);

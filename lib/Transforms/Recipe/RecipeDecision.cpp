@@ -134,6 +134,10 @@ static void reportDecision(Operation *op, StringRef shape,
          << Arg("a_granularity", describeGranularity(decision.a))
          << Arg("b_granularity", describeGranularity(decision.b))
          << Arg("accumulate", stringifyAccumulate(decision.accumulate));
+  if (decision.transforms.any())
+    remark << Arg("transforms", decision.transforms.describe());
+  if (!decision.leftOut.empty())
+    remark << Arg("without", decision.leftOut);
   // `hybrid` rounds gradients so, for their range; who has it everywhere should
   // know what it costs.
   if (isa<Float8E5M2Type>(decision.a.elementType) &&

@@ -25,6 +25,10 @@ struct RecipeDecision {
   std::optional<AttentionProduct> attention;
   /// The recipe of V in fp8.attention, whose `recipe` is that of Q and K.
   RecipeAttrInterface recipeOfV;
+  /// What is done to its queries and keys first, and what of that was asked for
+  /// and is not, with the reason.
+  AttentionTransforms transforms;
+  std::string leftOut;
   /// Why the contraction stays in high precision, and what would change that;
   /// empty if it does not stay.
   std::string reason, suggestion;

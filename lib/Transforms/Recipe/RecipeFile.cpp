@@ -29,6 +29,13 @@ static SmallVector<std::string> getRoles() {
   return roles;
 }
 
+/// Whether all products that `role` stands for are attention's.
+static bool isForAttention(const llvm::GlobPattern &role) {
+  return llvm::none_of(
+      ArrayRef{GemmRole::Fprop, GemmRole::Dgrad, GemmRole::Wgrad},
+      [&](GemmRole each) { return role.match(stringifyGemmRole(each)); });
+}
+
 FailureOr<RecipeFile::Rule>
 RecipeFile::readRule(llvm::json::Value &value, MLIRContext *context,
                      llvm::function_ref<LogicalResult(const Twine &)> error,
@@ -67,10 +74,19 @@ RecipeFile::readRule(llvm::json::Value &value, MLIRContext *context,
                    llvm::join(getRoles(), ", ") + ", but got '" + *role + "'");
     ofRole = std::move(*made);
   }
-  RecipeAttrInterface recipe = parseRecipe(*text, context, emitError);
+  std::string recipeText = text->str();
+  AttentionTransforms transforms;
+  // Keys of other products' recipes may have the same names.
+  if (ofRole && isForAttention(*ofRole)) {
+    auto taken = takeAttentionTransforms(recipeText, emitError);
+    if (failed(taken))
+      return failure();
+    transforms = *taken;
+  }
+  RecipeAttrInterface recipe = parseRecipe(recipeText, context, emitError);
   if (!recipe)
     return failure();
-  return Rule{std::move(*name), std::move(ofRole), recipe};
+  return Rule{std::move(*name), std::move(ofRole), recipe, transforms};
 }
 
 FailureOr<RecipeFile>
@@ -134,14 +150,26 @@ RecipeFile::load(StringRef path, MLIRContext *context,
   return file;
 }
 
-RecipeAttrInterface RecipeFile::lookup(StringRef name, StringRef role,
-                                       bool isOfAttention) const {
+const RecipeFile::Rule *RecipeFile::find(StringRef name, StringRef role,
+                                         bool isOfAttention) const {
   for (const Rule &rule : rules) {
     bool isForRole = rule.role ? rule.role->match(role) : !isOfAttention;
     if (isForRole && rule.name.match(name))
-      return rule.recipe;
+      return &rule;
   }
-  return {};
+  return nullptr;
+}
+
+RecipeAttrInterface RecipeFile::lookup(StringRef name, StringRef role,
+                                       bool isOfAttention) const {
+  const Rule *rule = find(name, role, isOfAttention);
+  return rule ? rule->recipe : RecipeAttrInterface();
+}
+
+AttentionTransforms RecipeFile::lookupTransforms(StringRef name,
+                                                 StringRef role) const {
+  const Rule *rule = find(name, role, /*isOfAttention=*/true);
+  return rule ? rule->transforms : AttentionTransforms();
 }
 
 SmallVector<int64_t> fp8::getLayers(ArrayRef<StringRef> names,

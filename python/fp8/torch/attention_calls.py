@@ -8,7 +8,7 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.torch import attention_backward, attention_dropout, attention_scales, key_ranges
+from fp8.torch import attention_backward, attention_dropout, attention_scales, attention_transforms, key_ranges
 from fp8.torch.attention_programs import ELEMENTS, MASKS
 from fp8.torch.cached_attention import attend_to_cache
 from fp8.torch.scaled_dot_product import check_settings, compute
@@ -19,7 +19,7 @@ _settings = weakref.WeakValueDictionary()
 
 class Attention:
     """How attention is computed: in 8 bits of `format`, or in what it is of, with sums as `accumulate` says
-    (fp8.torch.scaled_dot_product_attention); with `invariant` a query's bits depend on the keys that it sees alone.
+    (fp8.torch.scaled_dot_product_attention, which has `smooth_k` and `hadamard`, too); with `invariant` a query's bits depend on the keys that it sees alone.
 
     With a `recipe` that has fp8_dpa format and sums are the recipe's, and so are scales where a module keeps them
     (fp8.torch.AttentionScales).
@@ -28,7 +28,8 @@ class Attention:
     and windows.
     """
 
-    def __init__(self, format=None, accumulate=None, invariant=False, recipe=None):
+    def __init__(self, format=None, accumulate=None, invariant=False, recipe=None, *, smooth_k=False, hadamard=False):
+        format = attention_transforms.join(format, smooth_k, hadamard)
         check_settings(format, accumulate)
         if recipe is not None:
             # The text of one with scales of other steps, or None.
@@ -257,7 +258,8 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
                ", causal" if is_causal else "" if window is None else f", window {window}",
                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
                "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}",
-               f", dropout {dropout_p:g}" if dropout_p else "", settings.format or ELEMENTS[tensors[0].dtype], describe_scales(settings, unit))
+               f", dropout {dropout_p:g}" if dropout_p else "", attention_transforms.describe(settings.format, cap, sinks) or ELEMENTS[tensors[0].dtype],
+               describe_scales(settings, unit))
     return y
 
 

@@ -6,7 +6,7 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import UnsupportedError
-from fp8.torch import attention_backward, attention_programs, coded_results, linear_ops, operations
+from fp8.torch import attention_backward, attention_programs, attention_transforms, coded_results, linear_ops, operations
 from fp8.torch.coded_results import CodedResult
 from fp8.torch.dense import is_plain, is_recorded, make_dense
 
@@ -57,10 +57,12 @@ def compute(query, key, value, others, options, saves, codes=False):
     mask = others.mask
     place = 1 if options.heads_first else 2
     target = get_default_target() if query.is_cuda else "cpu"
+    format_, transforms = attention_transforms.split(attention_transforms.limit(options.format, options.cap, others.sinks))
     described = mask if mask is None else (attention_programs.MASKS[mask.dtype], tuple(size == 1 for size in mask.shape))
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
-        *options[:-1], described, saves, others.ranges is not None, others.sinks is not None)
+        *options._replace(format=format_)[:-1], described, saves, others.ranges is not None, others.sinks is not None,
+        transforms=transforms)
     if query.is_cuda:
         shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
     tensors = query, key, value, *(x for x in others if x is not None)
@@ -89,7 +91,7 @@ def _run_saving(query, key, value, mask, ranges, sinks, state, *options):
 
 
 def _infer_saving(query, key, value, mask, ranges, sinks, state, *options):
-    codes = attention_programs.CODES[Options(*options).format]
+    codes = attention_programs.CODES[attention_transforms.split(Options(*options).format)[0]]
     saved = [made for x in (query, key, value)
              for made in (x.new_empty(x.shape, dtype=codes), x.new_empty((1, 1), dtype=torch.float32))]
     return (*_infer(query, value, options[0]), *saved)
@@ -116,6 +118,7 @@ def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, st
                                    options.dropout)
     grad, query, key, value, output = _transpose(options, grad, query, key, value, output)
     results = attention_backward.run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state, sinks, renews)
+    results = attention_transforms.differentiate(results, options.format)
     if options.unit >= 0:
         unit = linear_ops.get_unit(options.unit)
         if unit.steps:

@@ -7,7 +7,7 @@ import torch
 
 import fp8
 from fp8.compiler import get_default_target
-from fp8.torch import attention_dropout, expected
+from fp8.torch import attention_dropout, attention_transforms, expected
 from fp8.torch.dense import make_dense
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
@@ -33,6 +33,7 @@ class Shape(NamedTuple):
     - cache: None, or of what key and value are: as `Cache`;
     - recipe: how codes are scaled, as an attribute: by their present amax, if it is None;
     - prefix: of the names of their slots;
+    - transforms: what goes before the codes of query and key (attention_transforms);
     - result: "codes" if the result is quantized by the recipe, too, "slot" if others' results are, so that all have the
       same slots, else None.
     """
@@ -61,6 +62,7 @@ class Shape(NamedTuple):
     recipe: str | None = None
     prefix: str = ""
     result: str | None = None
+    transforms: tuple = ()
 
 
 class Cache(NamedTuple):
@@ -95,25 +97,50 @@ def _write_scaled(codes):
     return f"!fp8.scaled<{codes.removeprefix('tensor<').removesuffix('>')}, block = [*, *, *, *], scale = f32>"
 
 
+def _transform(shape, name, heads, dim):
+    """What goes before the codes of an operand: text, what these are made of, the sizes of that, and how they become four
+    dimensions."""
+    rows = f"?x{dim}", "[[0, 1, 2], [3]]"
+    smooths = name == "k" and attention_transforms.SMOOTH in shape.transforms
+    rotates = name != "v" and attention_transforms.ROTATE in shape.transforms
+    sizes = heads, dim, shape.element, shape.heads_first
+    text, source = "", f"%{name}_rows"
+    if smooths:
+        text = attention_transforms.write_smoothing(name, *sizes)
+        if not rotates:
+            last, groups = attention_transforms.find_three(heads, dim, shape.heads_first)
+            return text, f"%{name}_smooth", f"?x?x{last}", groups
+        text, source = text + attention_transforms.write_rows(name, *sizes), f"%{name}_less"
+    if rotates:
+        more, source = attention_transforms.write_rotation(name, source, dim, shape.element, name == "q")
+        text += more
+    return text, source, *rows
+
+
 def _quantize(shape, name, heads, dim, positions=None):
-    """As a matrix of rows of heads: one factor for the tensor. Returns the type of the codes, that of the scaled
-    tensor, and text."""
+    """As a matrix of rows of heads, or as it is smooth: one factor for the tensor. Returns the type of the codes, that of the
+    scaled tensor, and text."""
     code, kind = FORMATS[shape.format], _write_type(shape, heads, dim, None, positions)
     codes = _write_type(shape, heads, dim, code, positions)
-    rows, sizes = f"tensor<?x{dim}x{shape.element}>", f"?x{dim}x{code}, block = [*, *], scale = f32>"
-    scaled = _write_scaled(codes)
+    rows, scaled = f"tensor<?x{dim}x{shape.element}>", _write_scaled(codes)
+    before, source, sizes, groups = _transform(shape, name, heads, dim)
+    rank = sizes.count("x") + 1
+    quantized = f"!fp8.scaled<{sizes}x{code}, block = [{', '.join('*' * rank)}], scale = f32>"
+    factor = f"tensor<{'1x' * rank}f32>"
     position = 2 if shape.heads_first else 1
     sequence = f"%{name}_s" if positions is None else positions
     order = f"[%{name}_b, {heads}, {sequence}, {dim}]" if shape.heads_first else f"[%{name}_b, {sequence}, {heads}, {dim}]"
-    return codes, scaled, (
-        f"  %{name}_b = tensor.dim %{name}, %c0 : {kind}\n"
-        f"  %{name}_s = tensor.dim %{name}, %c{position} : {kind}\n"
-        f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {kind} into {rows}\n"
-        f"  %{name}_quantized = fp8.quantize %{name}_rows recipe({shape.recipe or '#fp8.current'}) "
-        f'{{fp8.name = "{shape.prefix}{name}"}} : {rows} -> !fp8.scaled<{sizes}\n'
-        f"  %{name}_codes, %{name}_scale = fp8.disassemble %{name}_quantized : !fp8.scaled<{sizes}\n"
-        f"  %{name}_wide = tensor.expand_shape %{name}_codes [[0, 1, 2], [3]] output_shape {order} : "
-        f"tensor<?x{dim}x{code}> into {codes}\n"
+    text = (f"  %{name}_b = tensor.dim %{name}, %c0 : {kind}\n"
+            f"  %{name}_s = tensor.dim %{name}, %c{position} : {kind}\n"
+            f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {kind} into {rows}\n{before}"
+            f"  %{name}_quantized = fp8.quantize {source} recipe({shape.recipe or '#fp8.current'}) "
+            f'{{fp8.name = "{shape.prefix}{name}"}} : tensor<{sizes}x{shape.element}> -> {quantized}\n'
+            f"  %{name}_codes, %{name}_{'scale' if rank == 2 else 'factor'} = fp8.disassemble %{name}_quantized : {quantized}\n"
+            f"  %{name}_wide = tensor.expand_shape %{name}_codes {groups} output_shape {order} : "
+            f"tensor<{sizes}x{code}> into {codes}\n")
+    if rank == 3:
+        text += f"  %{name}_scale = tensor.collapse_shape %{name}_factor [[0, 1], [2]] : {factor} into tensor<1x1xf32>\n"
+    return codes, scaled, text + (
         f"  %{name}_one = tensor.expand_shape %{name}_scale [[0, 1, 2], [3]] output_shape [1, 1, 1, 1] : "
         f"tensor<1x1xf32> into tensor<1x1x1x1xf32>\n"
         f"  %{name}_scaled = fp8.assemble %{name}_wide, %{name}_one : {codes}, tensor<1x1x1x1xf32> -> {scaled}\n")

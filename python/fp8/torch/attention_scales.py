@@ -15,7 +15,7 @@ from torch import nn
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.recipes import get_attention_text, get_text
-from fp8.torch import attention_programs, linear_ops, saved
+from fp8.torch import attention_programs, attention_transforms, linear_ops, saved
 from fp8.torch.coded_results import CodedResult
 
 _numbers = itertools.count()
@@ -33,8 +33,10 @@ def _read(text):
 
 
 def find_format(text):
-    """The format of a recipe's codes of query, key and value."""
-    return "e5m2" if _read(text)[1].get("format") == "e5m2" else "e4m3"
+    """The format of a recipe's codes of query, key and value, with what goes before them."""
+    options = _read(text)[1]
+    return attention_transforms.join("e5m2" if options.get("format") == "e5m2" else "e4m3",
+                                     *(options.get(name) == "true" for name in attention_transforms.NAMES))
 
 
 def find_accumulate(text):
@@ -82,7 +84,7 @@ class AttentionUnit(linear_ops.Unit):
     def __init__(self, recipe, name="", data=None):
         super().__init__(None, data)
         self.gives_codes = recipe.endswith("," + _CODES)
-        recipe = recipe.removesuffix("," + _CODES)
+        recipe = attention_transforms.drop(recipe.removesuffix("," + _CODES))
         self.recipe, self.name, self.is_frozen, self.groups = recipe, name, False, set()
         kind, options = _read(recipe)
         self._prefix = _find_prefix(recipe, name) if kind == "static" else ""
@@ -109,7 +111,8 @@ class AttentionUnit(linear_ops.Unit):
         function = program.functions["attention"]
         shares = function.takes_state and self.groups and self.has_steps
         if shares and self._begins:
-            self._set_first_scales(SLOTS, tensors[:3])
+            made = attention_transforms.apply(*tensors[:2], shape.transforms, shape.heads_first)
+            self._set_first_scales(SLOTS, [*made, tensors[2]])
         self._begins = False
         if shares and is_coded and self._begins_result:
             self._set_first_scale_of_result(shape, target, tensors)

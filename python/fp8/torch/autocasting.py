@@ -38,13 +38,12 @@ class use_attention:
             loss = model(x)
         used.explain()
 
-    `format` and `accumulate` are those of fp8.torch.scaled_dot_product_attention. It gives an
-    Attention, whose `reasons` say what is PyTorch's: on a GPU what has no kernel, such
+    Options are those of fp8.torch.scaled_dot_product_attention. It gives an Attention, whose `reasons` say what is PyTorch's: on a GPU what has no kernel, such
     as masks. For the thread that enters it.
     """
 
-    def __init__(self, format=None, accumulate=None):
-        self._settings = Attention(format, accumulate)
+    def __init__(self, format=None, accumulate=None, *, smooth_k=False, hadamard=False):
+        self._settings = Attention(format, accumulate, smooth_k=smooth_k, hadamard=hadamard)
         self._mode = _AttentionMode(self._settings)
 
     def __enter__(self):

@@ -10,7 +10,7 @@ from torch.nn.attention.flex_attention import BlockMask
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import flex_plans, key_ranges
 from fp8.torch.flex_scores import INDICES, Reading, Scores
-from fp8.torch.scaled_dot_product import compute
+from fp8.torch.scaled_dot_product import compute, join_format
 
 # Elements of a mask that are looked at together.
 _MOST_ELEMENTS = 1 << 26
@@ -35,14 +35,14 @@ class Plan(NamedTuple):
 
 
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False, *,
-                   format=None, accumulate=None):
+                   format=None, accumulate=None, smooth_k=False, hadamard=False):
     """torch.nn.attention.flex_attention.flex_attention by `fp8.attention`, for what that can say.
 
     - score_mod: a function of a score and the numbers of its batch, head, query and key. It may multiply scores by a number,
       bend them by a tanh (softcap), add what it computes of the numbers (ALiBi, biases of positions), and hide keys by -inf;
     - block_mask: any; rows that see keys beside each other, as of causal, sliding, packed or prefixed sequences, become
       ranges, of which kernels skip the rest;
-    - format, accumulate: as scaled_dot_product_attention has them.
+    - format, accumulate, smooth_k, hadamard: as scaled_dot_product_attention has them.
 
     What is added is a tensor, with a dimension only for what it depends on. Of ALiBi it has none of queries: what all keys
     have alike changes no softmax, and is added to the logarithms of sums alone. Functions are read again when numbers or
@@ -58,6 +58,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     if return_lse and torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)):
         raise UnsupportedError("expected logarithms of sums without a gradient, but got tensors that need one")
     plan = find_plan(query, key, score_mod, block_mask)
+    format = join_format(format, smooth_k, hadamard, plan.cap)
     scale = (query.shape[-1] ** -0.5 if scale is None else scale) * plan.scale
     output, lse = compute(query, key, value, plan.mask, scale=scale, window=plan.window, key_ranges=plan.ranges, cap=plan.cap,
                           format=format, accumulate=accumulate, with_lse=True)

@@ -8,7 +8,8 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from fp8.errors import UnsupportedError
-from fp8.torch import attention_calls, attention_graphs, attention_masks, attention_ops, flex, flex_ops
+from fp8.torch import (attention_calls, attention_graphs, attention_masks, attention_ops, attention_transforms, flex,
+                       flex_ops)
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.dense import make_dense
 from fp8.torch.flex_scores import Reading, Scores
@@ -200,7 +201,7 @@ def replace(module, inputs, settings, choice, replays, make_unit=None):
             continue
         query, key = (_get_value(found.bound[name]) for name in ("query", "key"))
         attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, {} in {}", query.shape[1], key.shape[1],
-                                   query.shape[3], text, settings.format or ELEMENTS[query.dtype])
+                                   query.shape[3], text, attention_transforms.describe(settings.format, None, None) or ELEMENTS[query.dtype])
         _take(module, node, found, call, settings, make_unit)
         made.append(call)
     module.graph.lint()

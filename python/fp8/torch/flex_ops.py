@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import attention_ops, flex, flex_plans, operations
+from fp8.torch import attention_ops, attention_transforms, flex, flex_plans, operations
 from fp8.torch.dense import make_dense
 
 # What torch.vmap is made of.
@@ -158,6 +158,10 @@ def _run(query, key, value, operands, number, with_sums, options, saves):
     sums = lse.new_empty(0)
     if with_sums:
         sums = lse.clone() if plan.rows is None else lse + plan.rows
+        kept = attention_transforms.limit(options.format, options.cap, None)
+        if attention_transforms.SMOOTH in attention_transforms.split(kept)[1]:
+            numbers = attention_ops._transpose(options, query, key)
+            sums = attention_transforms.correct_sums(sums, *numbers, options.scale)
     return output, lse, sums, *codes
 
 

@@ -7,6 +7,7 @@ import torch
 import fp8
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
+from fp8.torch import attention_transforms
 from fp8.torch.append_programs import get_append
 from fp8.torch.attention_programs import CODES, ELEMENTS, FORMATS
 from fp8.torch.cached_attention import attend_to_cache, make_factor
@@ -36,17 +37,21 @@ class KeyValueCache:
     - batches, heads, positions, columns: how many there is room for; `columns_of_values` if values have others;
     - format: "e4m3" or "e5m2", or None for numbers of `dtype`;
     - k_scale, v_scale: what codes are multiplied by, numbers or tensors of one f32 (as checkpoints have them: a value
-      that is 448 times as large is the largest of E4M3, and what is larger saturates).
+      that is 448 times as large is the largest of E4M3, and what is larger saturates);
+    - smooth_k, hadamard: of codes, as fp8.torch.scaled_dot_product_attention has them. The mean that is taken away from a
+      batch's keys is that of those which are appended first, `k_mean`, as later ones cannot change codes that are there;
+      whatever it is, no softmax sees it. `k_scale` is of keys as they are then, not of a checkpoint's own.
 
     `keys` and `values` are batches x heads x positions x columns, `lengths` int32, how many positions each batch has.
     """
 
     def __init__(self, batches, heads, positions, columns, *, columns_of_values=None, format="e4m3", k_scale=1.0,
-                 v_scale=1.0, dtype=torch.bfloat16, device=None):
+                 v_scale=1.0, dtype=torch.bfloat16, device=None, smooth_k=False, hadamard=False):
         if format is not None and format not in FORMATS:
             raise ArgumentError(f"expected format to be None or one of {', '.join(FORMATS)}, but got {format!r}")
         if dtype not in ELEMENTS:
             raise ArgumentError(f"expected dtype to be bf16, f16 or f32, but got {dtype}")
+        self.transforms = attention_transforms.split(attention_transforms.join(format, smooth_k, hadamard))[1]
         self.format, self.dtype = format, dtype
         stored = CODES[format] if format else dtype
         sizes = (batches, heads, positions)
@@ -55,6 +60,7 @@ class KeyValueCache:
         self.lengths = torch.zeros(batches, dtype=torch.int32, device=device)
         self.k_scale = make_factor(k_scale, "k_scale", self.keys.device)
         self.v_scale = make_factor(v_scale, "v_scale", self.keys.device)
+        self.k_mean = torch.zeros((batches, heads, 1, columns), device=device) if smooth_k else None
         self._inverses = tuple(scale.reciprocal().reshape(1, 1) for scale in (self.k_scale, self.v_scale))
 
     def reset(self):
@@ -73,6 +79,21 @@ class KeyValueCache:
         if not key.is_cuda and self.lengths.numel() and int(self.lengths.max()) + key.shape[2] > self.keys.shape[2]:
             raise ArgumentError(f"expected room for {key.shape[2]} new positions, but got {self.keys.shape[2]} positions, "
                                 f"of which {int(self.lengths.max())} are taken")
+
+    def _transform(self, key):
+        """Keys as codes are made of them; those of a batch without any say what its mean is."""
+        if self.k_mean is not None:
+            is_first = (self.lengths == 0)[:, None, None, None]
+            self.k_mean.copy_(torch.where(is_first, key.float().mean(2, keepdim=True), self.k_mean))
+            key = (key.float() - self.k_mean).to(self.dtype)
+        return attention_transforms.rotate(key, False) if attention_transforms.ROTATE in self.transforms else key
+
+    def restore_keys(self, keys):
+        """Numbers of stored keys, f32, as they were appended."""
+        if attention_transforms.ROTATE in self.transforms:
+            # The matrix of queries is the inverse of that of keys.
+            keys = attention_transforms.rotate(keys, True)
+        return keys if self.k_mean is None else keys + self.k_mean
 
     def _append_on_cpu(self, key, value):
         """As the program of a GPU does it; its loops run element by element on a CPU."""
@@ -99,6 +120,7 @@ class KeyValueCache:
         that there is room: what there is none for is written over the last position. There it is one kernel, if keys and
         values have as many columns, and one for the lengths."""
         self._check(key, value)
+        key = self._transform(key)
         if not key.is_cuda:
             return self._append_on_cpu(key, value)
         run = get_append(ELEMENTS[self.dtype], key.shape[1], (key.shape[3], value.shape[3]), self.format,
@@ -109,7 +131,12 @@ class KeyValueCache:
     def attend(self, query, *, starts=None, key_ranges=None, mask=None, sinks=None, scale=None, window=None, cap=None,
                accumulate=None):
         """Attention of the positions that were appended last, batches x heads x positions x columns, to all up to their
-        own: attend_to_cache."""
+        own: attend_to_cache. Raises ArgumentError for a cap or sinks with `smooth_k`, which they would see."""
+        reason = attention_transforms.find_reason(cap, sinks) if self.k_mean is not None else None
+        if reason is not None:
+            raise ArgumentError(f"expected no cap and no sinks for a cache with smooth_k: {reason}")
+        if attention_transforms.ROTATE in self.transforms:
+            query = attention_transforms.rotate(query, True)
         return attend_to_cache(query, self.keys, self.values, self.lengths, starts=starts, key_ranges=key_ranges,
                                mask=mask, sinks=sinks, k_scale=self.k_scale, v_scale=self.v_scale, scale=scale,
                                window=window, cap=cap, accumulate=accumulate)

@@ -6,7 +6,7 @@ import math
 import torch
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import attention_backward, attention_ops, key_ranges, scaled_dot_product
+from fp8.torch import attention_backward, attention_ops, attention_transforms, key_ranges, scaled_dot_product
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.dense import is_plain, make_dense
 
@@ -39,6 +39,7 @@ def _run_backward(packed, grad, query, key, value, factors, output, lse, mask, r
         lse = attention_backward.find_sums(*(x.transpose(1, 2) for x in (query, key, value)), rule, ranges, sinks)
     results = attention_backward.run_packed_flash(
         grad, query, key, value, output, lse, cu_seqlens_q, cu_seqlens_k, most_q, most_k, settings.scale, left, right)
+    results = attention_transforms.differentiate(results, settings.format)
     return tuple(_clear_behind(x, cu_seqlens)
                  for x, cu_seqlens in zip(results, (cu_seqlens_q, cu_seqlens_k, cu_seqlens_k)))
 
@@ -84,7 +85,7 @@ def _check(query, key, value, cu_seqlens_q, cu_seqlens_k):
 
 def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqlen_q=None, max_seqlen_k=None,
                      is_causal=False, window=None, scale=None, sinks=None, cap=None, dropout_p=0.0, dropout_state=None,
-                     format=None, accumulate=None):
+                     format=None, accumulate=None, smooth_k=False, hadamard=False):
     """Attention of sequences that lie one after the other, as flash_attn_varlen_func has it.
 
     - query: positions of all sequences x heads x columns, bf16, f16 or f32; key and value may have fewer heads, and
@@ -93,13 +94,15 @@ def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqle
       and value. The first is 0. A sequence's last query is at its last key;
     - max_seqlen_q, max_seqlen_k: no sequence is longer, for a GPU's backward; None for all positions;
     - is_causal: a query sees the keys up to its own; window=(left, right) sees so many before and after that, None for all;
-    - scale, sinks, cap, dropout_p, dropout_state, format, accumulate: those of
-      fp8.torch.scaled_dot_product_attention; queries and keys count from the first of all.
+    - scale, sinks, cap, dropout_p, dropout_state, format, accumulate, smooth_k, hadamard: those of
+      fp8.torch.scaled_dot_product_attention; queries and keys count from the first of all. The mean of `smooth_k` is that of
+      all sequences: whatever is taken from all keys, no softmax sees it.
 
     Returns positions x heads x columns of value; 0 for queries that see no key, as those behind the last sequence. Nothing
     waits for a GPU. Has a gradient, by PyTorch's FlashAttention on a GPU where that takes such tensors. Raises
     ArgumentError.
     """
+    format = scaled_dot_product.join_format(format, smooth_k, hadamard, cap, sinks)
     scaled_dot_product.check_settings(format, accumulate)
     _check(query, key, value, cu_seqlens_q, cu_seqlens_k)
     left, right = scaled_dot_product.find_window(is_causal, window)

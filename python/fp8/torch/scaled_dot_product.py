@@ -5,7 +5,7 @@ import math
 import torch
 
 from fp8.errors import ArgumentError
-from fp8.torch import attention_dropout, attention_ops, attention_scales
+from fp8.torch import attention_dropout, attention_ops, attention_scales, attention_transforms
 from fp8.torch.attention_programs import ELEMENTS, FORMATS, MASKS
 from fp8.torch.dense import make_dense
 
@@ -28,8 +28,17 @@ def _check_tensors(query, key, value):
                             f"{value.device}")
 
 
+def join_format(format_, smooth_k, hadamard, cap=None, sinks=None):
+    """A format with what goes before its codes. Raises ArgumentError for what cannot."""
+    reason = attention_transforms.find_reason(cap, sinks) if smooth_k else None
+    if reason is not None:
+        raise ArgumentError(f"expected no smooth_k here: {reason}")
+    return attention_transforms.join(format_, smooth_k, hadamard)
+
+
 def check_settings(format_, accumulate):
     """Raises ArgumentError for what is none."""
+    format_ = attention_transforms.split(format_)[0]
     if format_ is not None and format_ not in FORMATS:
         raise ArgumentError(f"expected format to be None or one of {', '.join(FORMATS)}, but got {format_!r}")
     if accumulate not in (None, "fast", "promote"):
@@ -105,7 +114,8 @@ def _lies_heads_first(tensors):
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
                                  bottom_right=False, key_ranges=None, sinks=None, cap=None, dropout_p=0.0,
-                                 dropout_state=None, format=None, accumulate=None, invariant=False, scales=None):
+                                 dropout_state=None, format=None, accumulate=None, invariant=False, scales=None,
+                                 smooth_k=False, hadamard=False):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
@@ -127,6 +137,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     - format: "e4m3" or "e5m2" quantizes query, key and value, each by its own largest magnitude, and computes both
       products in 8 bits; None computes in what they are;
     - scales: an AttentionScales, whose recipe says how query, key and value are scaled, in place of a format;
+    - smooth_k, hadamard: with a format, what is done to query and key before they are codes, so that less is lost: the mean
+      of each head's keys is taken away, which no softmax sees, but a cap and sinks would; columns of both are rotated, by the
+      same orthogonal matrix (docs/Attention.md). With `scales` their recipe says so;
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core;
     - invariant: the bits of a query's result depend on the keys that it sees alone, not on how many queries and batches
       there are. Not with a format, whose scales are of the whole tensor.
@@ -137,6 +150,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     Raises ArgumentError. On a GPU without a kernel for it, it is two products and a softmax (docs/Attention.md).
     """
     unit = -1
+    format = join_format(format, smooth_k, hadamard, cap, sinks)
     if scales is not None:
         if format is not None or not isinstance(scales, attention_scales.AttentionScales):
             raise ArgumentError(f"expected an AttentionScales as scales, and no format, but got {type(scales).__name__} and "
@@ -168,4 +182,9 @@ def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, wind
     options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
                                     accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant), unit)
     results = attention_ops.attend(query, key, value, others, options)
-    return tuple(results[:2]) if with_lse else results[0]
+    if not with_lse:
+        return results[0]
+    kept = attention_transforms.limit(format, options.cap, sinks)
+    if attention_transforms.SMOOTH in attention_transforms.split(kept)[1]:
+        return results[0], attention_transforms.correct_sums(results[1], query, key, scale)
+    return tuple(results[:2])

@@ -6,7 +6,7 @@ import warnings
 import torch
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import attention_calls, attention_scales, key_ranges
+from fp8.torch import attention_calls, attention_scales, attention_transforms, key_ranges
 from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.cached_attention import attend_to_cache
@@ -84,7 +84,7 @@ def _attend_to_ranges(settings, query, key, value, ranges, dropout, scale, sinks
     attention_calls.note_taken(settings.number, "{} heads over {} of {} columns, ranges of keys{}{}{} in {}{}", query.shape[1],
                                key.shape[1], query.shape[3], "" if sinks is None else ", sinks",
                                "" if cap is None else f", cap {cap:g}", f", dropout {dropout:g}" if dropout else "",
-                               settings.format or ELEMENTS[query.dtype], attention_calls.describe_scales(settings, unit))
+                               attention_transforms.describe(settings.format, cap, sinks) or ELEMENTS[query.dtype], attention_calls.describe_scales(settings, unit))
     return y
 
 
@@ -260,11 +260,13 @@ def _make_mask(settings, *arguments, **options):
     return mask
 
 
-def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None, invariant=False, first_last_bf16=0):
+def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None, invariant=False, first_last_bf16=0,
+                       smooth_k=False, hadamard=False):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
     `reasons` say which calls are PyTorch's instead: on a GPU what has no kernel.
 
-    - format, accumulate: as fp8.torch.scaled_dot_product_attention has them;
+    - format, accumulate, smooth_k, hadamard: as fp8.torch.scaled_dot_product_attention has them. Layers with a cap or sinks
+      have keys as they are, which `taken` says;
     - recipe: in place of a format; with `fp8_dpa` it is E4M3, and with delayed scaling modules have their histories as
       `fp8_attention`, an AttentionScales that the first call makes, or convert_to_fp8_training;
     - invariant: a query's bits depend on the keys that it sees alone, not on padding, the batch, and how many queries there
@@ -283,7 +285,7 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None,
                                "versions since 4.53 have them") from error
     if format is not None and recipe is not None:
         raise ArgumentError("expected a format or a recipe, but got both")
-    settings = attention_calls.Attention(format, accumulate, invariant, recipe)
+    settings = attention_calls.Attention(format, accumulate, invariant, recipe, smooth_k=smooth_k, hadamard=hadamard)
     if first_last_bf16 < 0:
         raise ArgumentError(f"expected first_last_bf16 to be 0 or more, but got {first_last_bf16}")
     if first_last_bf16 and settings.format is not None:

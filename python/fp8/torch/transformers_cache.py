@@ -6,7 +6,7 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from fp8.errors import ArgumentError
-from fp8.torch import attention_calls, key_ranges
+from fp8.torch import attention_calls, attention_transforms, key_ranges
 from fp8.torch.attention_programs import ELEMENTS
 from fp8.torch.key_value_cache import KeyValueCache
 
@@ -16,9 +16,10 @@ class Layer(CacheLayerMixin):
 
     is_sliding = False
 
-    def __init__(self, positions, format, k_scale, v_scale):
+    def __init__(self, positions, format, k_scale, v_scale, smooth_k=False, hadamard=False):
         super().__init__()
         self.positions, self.format, self.scales = positions, format, (k_scale, v_scale)
+        self.transforms = {"smooth_k": smooth_k, "hadamard": hadamard}
         self.cache, self.count = None, 0
 
     def lazy_initialization(self, key_states, value_states):
@@ -26,7 +27,7 @@ class Layer(CacheLayerMixin):
         self.dtype, self.device = key_states.dtype, key_states.device
         self.cache = KeyValueCache(
             batches, heads, self.positions, columns, columns_of_values=value_states.shape[3], format=self.format,
-            k_scale=self.scales[0], v_scale=self.scales[1], dtype=self.dtype, device=self.device)
+            k_scale=self.scales[0], v_scale=self.scales[1], dtype=self.dtype, device=self.device, **self.transforms)
         self.keys, self.values, self.is_initialized = self.cache.keys, self.cache.values, True
 
     def update(self, key_states, value_states, *arguments, **options):
@@ -62,12 +63,15 @@ class Layer(CacheLayerMixin):
                 # Bytes, which there are all operations for.
                 rows = stored.view(torch.uint8)
                 rows.copy_(rows.index_select(0, beam_idx.to(stored.device)))
+            if self.cache.k_mean is not None:
+                self.cache.k_mean = self.cache.k_mean.index_select(0, beam_idx.to(self.device))
 
     def widen(self, dtype):
         """Keys and values as numbers, for attention that is PyTorch's."""
         scales = (self.cache.k_scale, self.cache.v_scale) if self.format else (1.0, 1.0)
-        return tuple((x[:, :, :self.count].to(torch.float32) * scale).to(dtype)
-                     for x, scale in zip((self.keys, self.values), scales))
+        keys, values = (x[:, :, :self.count].to(torch.float32) * scale
+                        for x, scale in zip((self.keys, self.values), scales))
+        return self.cache.restore_keys(keys).to(dtype), values.to(dtype)
 
     def find_reason(self, settings, query, mask, dropout, is_causal):
         """Why attention to it is not ours, or None; and what queries see of the keys up to their own, or None for all."""
@@ -108,6 +112,8 @@ class Layer(CacheLayerMixin):
         """The result, or None for what is PyTorch's. `window` takes the place of the mask."""
         mask = None if window else mask
         reason, ranges = self.find_reason(settings, query, mask, dropout, is_causal or window is not None)
+        if reason is None and self.cache.k_mean is not None:
+            reason = attention_transforms.find_reason(cap, sinks)
         if reason is not None:
             attention_calls.note(settings.number, "{}", reason)
             return None
@@ -119,16 +125,17 @@ class Layer(CacheLayerMixin):
             settings.number, "{} heads over {} of {} columns{}{}{}, a cache in {}", query.shape[1], self.keys.shape[1],
             query.shape[3], ", ranges of keys" if ranges is not None else "" if seen is None else ", mask",
             "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}",
-            self.format or ELEMENTS[self.dtype])
+            ", ".join([self.format or ELEMENTS[self.dtype], *self.cache.transforms]))
         return y
 
 
-def make_cache(model, positions, *, format="e4m3", k_scale=1.0, v_scale=1.0):
+def make_cache(model, positions, *, format="e4m3", k_scale=1.0, v_scale=1.0, smooth_k=False, hadamard=False):
     """What `generate` takes as past_key_values of a model with attention of register_attention.
 
     - model: of transformers, or its config; one whose layers all have attention;
     - positions: how many there is room for, of prompts and what is generated;
-    - format, k_scale, v_scale: those of KeyValueCache; scales are of all layers, or lists of one for each.
+    - format, k_scale, v_scale, smooth_k, hadamard: those of KeyValueCache; scales are of all layers, or lists of one for
+      each. Layers with a cap or sinks are PyTorch's with `smooth_k`.
 
     A cache keeps all positions of layers with windows, too. Raises ArgumentError.
     """
@@ -144,4 +151,4 @@ def make_cache(model, positions, *, format="e4m3", k_scale=1.0, v_scale=1.0):
         if len(each) != layers:
             raise ArgumentError(f"expected {name} of {layers} layers, but got {len(each)}")
         scales.append(each)
-    return Cache(layers=[Layer(positions, format, *each) for each in zip(*scales)])
+    return Cache(layers=[Layer(positions, format, *each, smooth_k, hadamard) for each in zip(*scales)])
