@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_calls
+from fp8.torch import attention_calls, attention_ready
 
 DPA = fp8.Float8CurrentScaling(fp8_dpa=True)
 
@@ -188,7 +188,9 @@ class Modules(Case):
 
 class Recipes(Case):
     def count(self, work):
-        with mock.patch.object(attention_calls, "compute", side_effect=attention_calls.compute) as called:
+        # As the first call, which is looked at.
+        with mock.patch.object(attention_calls, "compute", side_effect=attention_calls.compute) as called, (
+                mock.patch.object(attention_ready.Calls, "get", return_value=None)):
             work()
         return [call.kwargs["format"] for call in called.call_args_list]
 

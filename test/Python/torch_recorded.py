@@ -153,6 +153,54 @@ class Recorded(unittest.TestCase):
         self.x = x.clone().requires_grad_()
         self.assertEqual(count(model, True), 2 * 2 * 32 * 2 * 64 * 128)
 
+    def test_flops_of_attention(self):
+        """Those of PyTorch's function, forward and backward, and of sequences in one row; hidden keys count there, too."""
+        def make(heads, positions, columns):
+            return torch.randn(2, heads, positions, columns).requires_grad_()
+
+        def count(call, *tensors):
+            with FlopCounterMode(display=False) as counter:
+                call(*tensors).sum().backward()
+            return counter.get_total_flops()
+
+        attend = functools.partial(torch.nn.functional.scaled_dot_product_attention, is_causal=True)
+        for columns in (32, 32), (32, 16):
+            tensors = make(4, 24, columns[0]), make(4, 40, columns[0]), make(4, 40, columns[1])
+            expected = 2 * 2 * 4 * 24 * 40 * (4 * columns[0] + 3 * columns[1])
+            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+                if columns[0] == columns[1]:
+                    self.assertEqual(count(attend, *tensors), expected)
+            for format_ in None, "e4m3":
+                with fp8.torch.use_attention(format=format_):
+                    for _ in range(2):
+                        self.assertEqual(count(attend, *tensors), expected)
+                turned = [x.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in tensors]
+                self.assertEqual(count(functools.partial(fp8.torch.scaled_dot_product_attention, format=format_), *turned),
+                                 expected)
+        ends = torch.tensor([0, 9, 24], dtype=torch.int32)
+        q, k, v = (torch.randn(24, 4, 32).requires_grad_() for _ in range(3))
+        self.assertEqual(count(lambda *x: fp8.torch.packed_attention(*x, ends, ends, is_causal=True), q, k, v),
+                         2 * 4 * 24 * 24 * 7 * 32)
+        lengths = torch.tensor([7, 9], dtype=torch.int32)
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            fp8.torch.attend_to_cache(torch.randn(2, 4, 3, 32), *(torch.randn(2, 2, 9, 32) for _ in range(2)), lengths)
+        self.assertEqual(counter.get_total_flops(), 2 * 2 * 4 * 3 * 9 * 64)
+
+    def test_flops_of_groups(self):
+        x, weight = (torch.randn(*sizes).requires_grad_() for sizes in ((24, 64), (3, 64, 32)))
+        ends = torch.tensor([8, 8, 24], dtype=torch.int32)
+
+        def count():
+            with FlopCounterMode(display=False) as counter:
+                torch._grouped_mm(x, weight, offs=ends).sum().backward()
+            return counter.get_total_flops()
+
+        module = nn.Module()
+        module.weight = nn.Parameter(weight.detach())
+        with fp8.torch.autocast("current"):
+            weight = module.weight
+            self.assertEqual(count(), 3 * 2 * 24 * 64 * 32)
+
     def test_bits(self):
         """Gradients under a mode are those without; checkpointing may keep results of layers."""
         def choose(context, operation, *args, **kwargs):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 
 from fp8.compiler import get_default_target
-from fp8.torch import attention_dropout, attention_programs
-from fp8.torch.dense import make_dense
+from fp8.torch import attention_dropout, attention_programs, attention_ready
+from fp8.torch.dense import is_on_gpu, make_dense
 
 aten = torch.ops.aten
 
@@ -83,7 +83,7 @@ def is_consistent(accumulate):
 
 def takes_codes(query, value, dtype, hides):
     """Whether our kernel multiplies codes as they are, as the forward did, so that scores are the same."""
-    return (not hides and query.device.type == "cuda" and dtype in (torch.bfloat16, torch.float16)
+    return (not hides and is_on_gpu(query) and dtype in (torch.bfloat16, torch.float16)
             and get_default_target() == _MEASURED and has_kernel(query, value))
 
 
@@ -99,7 +99,7 @@ def choose(query, key, value, hides, rule, has_ranges=False):
     """"fp8", "cudnn", "flash" or "formula", and why, by tensors of batches x heads x positions x columns; `hides` if more is
     hidden, or added, than the rule and ranges of keys say. Ours has the same bits in every run and FlashAttention's a deterministic mode, which
     PyTorch sees to; cuDNN's has none."""
-    if query.device.type != "cuda" or query.dtype not in (torch.bfloat16, torch.float16):
+    if not is_on_gpu(query) or query.dtype not in (torch.bfloat16, torch.float16):
         return "formula", "a CPU, or f32"
     if hides:
         return "formula", "no kernel of ours takes a mask in the gradient: scores are in memory, in f32"
@@ -132,12 +132,22 @@ def explain():
     return "\n".join(f"{kernel}: {reason} ({count} times)" for (kernel, reason), count in sorted(taken.items()))
 
 
-def _find_order(query, key, rule):
+def _find_order(queries, keys, columns, rule):
     """The order in which ours adds up dQ: a fixed one, but where another is faster and nobody asks for the same bits."""
-    window = _find_window(rule, query.shape[2], key.shape[2])
+    window = _find_window(rule, queries, keys)
     if _is_deterministic() or window not in ((None, None), (None, 0)):
         return "deterministic"
-    return _FASTER.get((query.shape[3], window[1] == 0), (None, "deterministic"))[1]
+    return _FASTER.get((columns, window[1] == 0), (None, "deterministic"))[1]
+
+
+def _call_ours(shape, order, tensors):
+    """Our kernel's results for tensors as its program takes them."""
+    results = attention_ready.shared.run((shape, order), tensors)
+    if results is None:
+        function = attention_programs.get_backward(shape, order, get_default_target())
+        results = function(*tensors)
+        attention_ready.shared.add((shape, order), function, tensors)
+    return results
 
 
 def _describe(query, key, value, rule, dtype, ranges, **others):
@@ -166,9 +176,37 @@ def _run_ours(grad, query, key, value, output, lse, rule, ranges=None, state=Non
     if factors:
         tensors = [y for x, factor in zip(tensors, factors) for y in (x, factor.reshape(1, 1, 1, 1))]
     others = [make_dense(lse)] + [make_dense(x) for x in (ranges, state) if x is not None]
-    results = attention_programs.get_backward(shape, _find_order(query, key, rule), get_default_target())(
-        grad, *tensors, output, *others)
+    order = _find_order(query.shape[2], key.shape[2], query.shape[3], rule)
+    results = _call_ours(shape, order, [grad, *tensors, output, *others])
     return tuple(results) if heads_first else tuple(x.transpose(1, 2) for x in results)
+
+
+_OF_CODES = "fp8", "of codes as they are: no other has the scores that the forward had"
+
+
+def run_codes(grad, tensors, factors, output, lse, rule, heads_first, unit=None):
+    """The same of codes of query, key and value, all of them dense, and in the order of programs, as results are. Ends the step
+    of an AttentionUnit."""
+    query, key, value = tensors
+    place = 1 if heads_first else 2
+    order = _find_order(query.shape[3 - place], key.shape[3 - place], query.shape[3], rule)
+    taken[_OF_CODES] += 1
+    ready, ends = (attention_ready.shared, False) if unit is None else (unit.ready, unit.steps and unit.has_steps)
+    told = "gradients", rule, order, heads_first, output.dtype, query.dtype, query.shape[place], key.shape[place], query.shape[3]
+    given = [grad, *(y for x, factor in zip(tensors, factors) for y in (x, factor.view(1, 1, 1, 1))), output, lse]
+    results = ready.run(told, given, ends)
+    if results is not None:
+        return results
+    shape = attention_programs.Shape(
+        attention_programs.ELEMENTS[output.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
+        heads_first, rule.scale, rule.left, rule.right, rule.bottom_right, cap=rule.cap, dropout=rule.dropout,
+        format=next(name for name, kind in attention_programs.CODES.items() if kind == query.dtype))
+    function = attention_programs.get_backward(shape, order, get_default_target())
+    results = function(*given)
+    ready.add(told, function, given, None if unit is None else unit.state)
+    if ends:
+        unit.end_step()
+    return results
 
 
 def _run_cudnn(grad, query, key, value, output, lse, rule):
@@ -296,7 +334,7 @@ def run(grad, query, key, value, factors, output, lse, mask, ranges, rule, state
     the logarithms of sums are computed again, of the scores that the gradient has."""
     dtype = output.dtype
     if factors and takes_codes(query, value, dtype, mask is not None):
-        taken["fp8", "of codes as they are: no other has the scores that the forward had"] += 1
+        taken[_OF_CODES] += 1
         return _run_ours(grad, query, key, value, output, lse, rule, ranges, state, factors)
     tensors = query, key, value
     if factors:

@@ -8,10 +8,12 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.torch import attention_backward, attention_dropout, attention_scales, attention_transforms, key_ranges
+from fp8.torch import (attention_backward, attention_dropout, attention_ready, attention_scales, attention_transforms, key_ranges,
+                       linear_ops)
 from fp8.torch.attention_programs import ELEMENTS, MASKS
 from fp8.torch.cached_attention import attend_to_cache
-from fp8.torch.scaled_dot_product import check_settings, compute
+from fp8.torch.dense import is_on_gpu
+from fp8.torch.scaled_dot_product import check_settings, compute, make_options
 
 _numbers = itertools.count()
 _settings = weakref.WeakValueDictionary()
@@ -41,6 +43,7 @@ class Attention:
         self.invariant = bool(invariant)
         self.number = next(_numbers)
         self.ends, self._plain = 0, None
+        self.calls = attention_ready.Calls()
         _settings[self.number] = self
 
     def keep_ends(self, count):
@@ -206,9 +209,9 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
         reason = _find_reason_of_mask(mask, (*query.shape[:3], key.shape[2]))
         if reason:
             return reason
-        if query.device.type == "cuda" and _needs_gradient(*tensors):
+        if is_on_gpu(query) and _needs_gradient(*tensors):
             return "a mask has no kernel of a gradient on a GPU, unless its rows are ranges of keys"
-    if query.device.type != "cuda":
+    if not is_on_gpu(query):
         return None
     if dropout and _needs_gradient(*tensors) and not attention_backward.has_kernel(query, value):
         return (f"dropout has no kernel of a gradient of {query.shape[3]} and {value.shape[3]} columns")
@@ -218,7 +221,7 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
 def _find_ranges(query, key, value, mask):
     """What a GPU's kernel takes in place of a mask, or None. Where ours has no gradient, PyTorch's kernels with masks are
     faster than the formula."""
-    if mask is None or not query.is_cuda or mask.dim() != 4 or mask.shape[3] != key.shape[2] or _find_reason_of_mask(
+    if mask is None or not is_on_gpu(query) or mask.dim() != 4 or mask.shape[3] != key.shape[2] or _find_reason_of_mask(
             mask, (*query.shape[:3], key.shape[2])):
         return None
     if _needs_gradient(query, key, value) and not attention_backward.has_kernel(query, value):
@@ -231,6 +234,15 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
     """What F.scaled_dot_product_attention returns for these, by an Attention; None for what is PyTorch's. `window`,
     `bottom_right`, `sinks` and `cap` are those of fp8.torch.scaled_dot_product_attention; `unit` is the number of the
     AttentionUnit with the call's scales."""
+    told = None
+    if attn_mask is None and sinks is None and not dropout_p:
+        told = attention_ready.describe(settings.number, query, key, value, is_causal, scale, enable_gqa, window, bottom_right,
+                                        cap)
+    if told is not None:
+        owner = settings if unit < 0 else linear_ops.get_unit(unit)
+        call = owner.calls.get(told)
+        if call is not None:
+            return call.attend(query, key, value)
     # Mistakes are PyTorch's to say.
     if is_causal and attn_mask is not None:
         return None
@@ -258,8 +270,12 @@ def attend(settings, query, key, value, attn_mask=None, dropout_p=0.0, is_causal
                ", causal" if is_causal else "" if window is None else f", window {window}",
                ", ranges of keys" if ranges is not None else "" if attn_mask is None else ", mask",
                "" if sinks is None else ", sinks", "" if cap is None else f", cap {cap:g}",
-               f", dropout {dropout_p:g}" if dropout_p else "", attention_transforms.describe(settings.format, cap, sinks) or ELEMENTS[tensors[0].dtype],
-               describe_scales(settings, unit))
+               f", dropout {dropout_p:g}" if dropout_p else "",
+               attention_transforms.describe(settings.format, cap, sinks) or ELEMENTS[tensors[0].dtype], describe_scales(settings, unit))
+    if told is not None:
+        options = make_options(*tensors, is_causal, scale, window, bottom_right, cap, 0.0, settings.format, settings.accumulate,
+                               unit=unit)
+        owner.calls.keep(told, attention_ready.Call(options, told[0], query, value))
     return y
 
 

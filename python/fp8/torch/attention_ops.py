@@ -6,9 +6,10 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import UnsupportedError
-from fp8.torch import attention_backward, attention_programs, attention_transforms, coded_results, linear_ops, operations
+from fp8.torch import (attention_backward, attention_programs, attention_ready, attention_transforms, coded_results, flops,
+                       linear_ops, operations)
 from fp8.torch.coded_results import CodedResult
-from fp8.torch.dense import is_plain, is_recorded, make_dense
+from fp8.torch.dense import is_on_gpu, is_plain, is_recorded, make_dense
 
 
 class Options(NamedTuple):
@@ -47,6 +48,7 @@ class Others(NamedTuple):
     state: torch.Tensor | None = None
 
 
+NO_OTHERS = Others()
 _OTHERS = "Tensor? mask, Tensor? ranges, Tensor? sinks, Tensor? state"
 
 
@@ -56,20 +58,32 @@ def compute(query, key, value, others, options, saves, codes=False):
     a CodedResult, if the recipe says so."""
     mask = others.mask
     place = 1 if options.heads_first else 2
-    target = get_default_target() if query.is_cuda else "cpu"
-    format_, transforms = attention_transforms.split(attention_transforms.limit(options.format, options.cap, others.sinks))
+    gpu, tensors = is_on_gpu(query), [query, key, value, *(x for x in others if x is not None)]
+    unit = linear_ops.get_unit(options.unit) if options.unit >= 0 else None
+    ready = attention_ready.shared if unit is None else unit.ready
     described = mask if mask is None else (attention_programs.MASKS[mask.dtype], tuple(size == 1 for size in mask.shape))
+    # Few queries have programs of their own.
+    queries = query.shape[3 - place]
+    told = (options, described, saves, codes, others.ranges is None, others.sinks is None, query.dtype, query.shape[place],
+            key.shape[place], query.shape[3], value.shape[3], queries if queries <= attention_programs.FEW else None)
+    results = ready.run(told, tensors) if gpu else None
+    if results is not None:
+        return results if unit is None else unit.finish(results, query.dtype, codes)
+    target = get_default_target() if gpu else "cpu"
+    format_, transforms = attention_transforms.split(attention_transforms.limit(options.format, options.cap, others.sinks))
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], key.shape[place], query.shape[3], value.shape[3],
         *options._replace(format=format_)[:-1], described, saves, others.ranges is not None, others.sinks is not None,
         transforms=transforms)
-    if query.is_cuda:
+    if gpu:
         shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
-    tensors = query, key, value, *(x for x in others if x is not None)
     with torch.no_grad():
-        if options.unit >= 0:
-            return linear_ops.get_unit(options.unit).run(shape, target, tensors, codes)
-        return attention_programs.get_function(shape, target)(*tensors)
+        if unit is not None:
+            return unit.run(shape, target, tensors, codes, told)
+        function = attention_programs.get_function(shape, target)
+        results = function(*tensors)
+        ready.add(told, function, tensors)
+        return results
 
 
 def _infer(query, value, heads_first):
@@ -107,7 +121,7 @@ def widen(query, key, value, factors, dtype):
 def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, sinks, *options):
     """The gradients of query, key and value, which are codes if there are factors."""
     options, renews = Options(*options), False
-    if factors and query.is_cuda and 0 not in (query.numel(), key.numel(), value.numel()):
+    if factors and is_on_gpu(query) and 0 not in (query.numel(), key.numel(), value.numel()):
         is_consistent = attention_backward.is_consistent(options.accumulate)
         if not is_consistent or not attention_backward.takes_codes(query, value, output.dtype, mask is not None):
             renews = is_consistent
@@ -133,7 +147,8 @@ def _infer_backward(grad, query, key, value, factors, output, lse, mask, ranges,
 # Gradients of query, key and value, which are codes if there are factors.
 _backward = operations.define(
     "attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor[] factors, Tensor output, "
-    f"Tensor lse, Tensor? mask, Tensor? ranges, Tensor? state, Tensor? sinks, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward)
+    f"Tensor lse, Tensor? mask, Tensor? ranges, Tensor? state, Tensor? sinks, {_SCHEMA}) -> (Tensor, Tensor, Tensor)", run_backward, _infer_backward,
+    flops=flops.count_attention_backward)
 
 
 def save(ctx, inputs, output):
@@ -178,11 +193,11 @@ def _differentiate_traced(ctx, grad, *others):
 # The result and the logarithms of the sums of exponentials.
 forward = operations.define(
     f"attention_forward(Tensor query, Tensor key, Tensor value, {_OTHERS}, {_SCHEMA}) -> (Tensor, Tensor)",
-    _run_forward, _infer_forward, (_differentiate_traced, save))
+    _run_forward, _infer_forward, (_differentiate_traced, save), flops.count_attention)
 # With codes and factors of query, key and value, of which a backward is then.
 saving = operations.define(
     f"attention_forward_saving(Tensor query, Tensor key, Tensor value, {_OTHERS}, {_SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving,
-    (_differentiate_traced, save))
+    (_differentiate_traced, save), flops.count_attention)
 
 
 class _Eager(torch.autograd.Function):

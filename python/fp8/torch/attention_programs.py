@@ -8,7 +8,7 @@ import torch
 import fp8
 from fp8.compiler import get_default_target
 from fp8.torch import attention_dropout, attention_transforms, expected
-from fp8.torch.dense import make_dense
+from fp8.torch.dense import is_on_gpu, make_dense
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 MASKS = {torch.bool: "i1", **ELEMENTS}
@@ -80,11 +80,15 @@ class Cache(NamedTuple):
     mask: bool = False
 
 
+# Programs for any number of queries are for more than these.
+FEW = 16
+
+
 def find_queries(shape, queries):
     """How many positions of query a program is compiled for: few, of heads that share keys, fit into one tile
     (lib/Kernels/SM90/AttentionTiles.h)."""
     group = 1 << (shape.heads // max(shape.heads_of_k, 1) - 1).bit_length()
-    return queries if 0 < queries * min(group, 64) <= 64 and queries <= 16 else None
+    return queries if 0 < queries * min(group, 64) <= 64 and queries <= FEW else None
 
 
 def _write_type(shape, heads, dim, element=None, positions=None):
@@ -374,7 +378,7 @@ def widen(codes, factor, dtype):
 def turn(codes):
     """Codes of a matrix with its rows beside each other, which the gradient of a weight takes."""
     format_ = next(name for name, kind in CODES.items() if kind == codes.dtype)
-    return _get_turn(format_, codes.shape[1], get_default_target() if codes.is_cuda else "cpu")(codes)
+    return _get_turn(format_, codes.shape[1], get_default_target() if is_on_gpu(codes) else "cpu")(codes)
 
 
 @functools.lru_cache(maxsize=64)

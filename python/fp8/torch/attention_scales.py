@@ -15,7 +15,7 @@ from torch import nn
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
 from fp8.recipes import get_attention_text, get_text
-from fp8.torch import attention_programs, attention_transforms, linear_ops, saved
+from fp8.torch import attention_programs, attention_ready, attention_transforms, linear_ops, saved
 from fp8.torch.coded_results import CodedResult
 
 _numbers = itertools.count()
@@ -93,6 +93,11 @@ class AttentionUnit(linear_ops.Unit):
         self._attribute = _write_attribute(recipe)
         # Whether operands, and the result, may have no scales yet.
         self._begins = self._begins_result = True
+        self._forget()
+
+    def _forget(self):
+        """What is prepared is of a state."""
+        self.ready, self.calls = attention_ready.Functions(), attention_ready.Calls()
 
     @property
     def has_steps(self):
@@ -104,8 +109,9 @@ class AttentionUnit(linear_ops.Unit):
         """The one that it had first, or None."""
         return next(iter(self.used.values()), None)
 
-    def run(self, shape, target, tensors, codes=False):
-        """The results of a program of that shape. With `codes` the first one may be a CodedResult."""
+    def run(self, shape, target, tensors, codes=False, told=None):
+        """The results of a program of that shape. With `codes` the first one may be a CodedResult. `told` is what such calls
+        are known by later."""
         is_coded = codes and self.gives_codes and shape.element != "f32"
         program = self._get_program(shape, target, is_coded)
         function = program.functions["attention"]
@@ -117,10 +123,15 @@ class AttentionUnit(linear_ops.Unit):
         if shares and is_coded and self._begins_result:
             self._set_first_scale_of_result(shape, target, tensors)
         results = function(*tensors, state=self.state if function.takes_state else None)
-        if not is_coded:
+        self.ready.add(told, function, tensors, self.state if function.takes_state else None)
+        return self.finish(results, tensors[0].dtype, codes)
+
+    def finish(self, results, dtype, codes):
+        """Results of a program as `run` gives them."""
+        if not codes or not self.gives_codes or dtype == torch.float32:
             return results
         numbers, *results, factor = results
-        return [CodedResult(numbers, factor, tensors[0].dtype), *results]
+        return [CodedResult(numbers, factor, dtype), *results]
 
     def _get_program(self, shape, target, is_coded=False):
         result = ("codes" if is_coded else "slot") if self.gives_codes else None
@@ -162,6 +173,7 @@ class AttentionUnit(linear_ops.Unit):
     def set_saved(self, saved):
         super().set_saved(saved)
         self._begins = self._begins_result = True
+        self._forget()
 
     def freeze(self, is_on):
         self.is_frozen = is_on

@@ -21,6 +21,7 @@ class _Mode(Mode):
     """The mode of `autocast`: under its recipe all parameters are taken."""
 
     takes_all = True
+    skips_layers = False
 
     def get_recipe(self):
         return autocast.current

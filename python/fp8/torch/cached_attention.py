@@ -7,8 +7,8 @@ import torch
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.torch import attention_programs, operations
-from fp8.torch.dense import is_plain, is_recorded, make_dense
+from fp8.torch import attention_programs, attention_ready, flops, operations
+from fp8.torch.dense import is_on_gpu, is_plain, is_recorded, make_dense
 from fp8.torch.scaled_dot_product import check_cap, check_others
 
 _FORMATS = {dtype: name for name, dtype in attention_programs.CODES.items()}
@@ -17,19 +17,28 @@ _LAYOUTS = ("bhsd", "bshd")
 
 def _run(query, keys, values, lengths, page_table, starts, ranges, mask, sinks, k_scale, v_scale, heads_first, scale, left,
          accumulate, cap=None, invariant=False):
-    place = 1 if heads_first else 2
-    format_ = _FORMATS.get(keys.dtype)
+    place, gpu = 1 if heads_first else 2, is_on_gpu(query)
+    format_, queries = _FORMATS.get(keys.dtype), query.shape[3 - place]
     page = None if page_table is None else keys.shape[3 - place]
+    factors = (k_scale, v_scale) if format_ else (None, None)
+    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, ranges, mask, sinks)
+    tensors = [x for x in arguments if x is not None]
+    told = ("cached", query.dtype, keys.dtype, query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
+            queries if queries <= attention_programs.FEW else None, page, starts is None, ranges is None, mask is None,
+            sinks is None, heads_first, scale, left, accumulate, cap, invariant)
+    results = attention_ready.shared.run(told, tensors) if gpu else None
+    if results is not None:
+        return results[0]
     shape = attention_programs.Shape(
         attention_programs.ELEMENTS[query.dtype], query.shape[place], keys.shape[place], query.shape[3], values.shape[3],
         heads_first, scale, left, 0, True, None, accumulate, cap, invariant=invariant, ranges=ranges is not None,
         sinks=sinks is not None, cache=attention_programs.Cache(format_, page, starts is not None, mask is not None))
-    shape = shape._replace(queries=attention_programs.find_queries(shape, query.shape[3 - place]))
-    target = get_default_target() if query.is_cuda else "cpu"
-    factors = (k_scale, v_scale) if format_ else (None, None)
-    arguments = (query, keys, factors[0], values, factors[1], lengths, page_table, starts, ranges, mask, sinks)
+    shape = shape._replace(queries=attention_programs.find_queries(shape, queries))
     with torch.no_grad():
-        return attention_programs.get_function(shape, target)(*(x for x in arguments if x is not None))
+        function = attention_programs.get_function(shape, get_default_target() if gpu else "cpu")
+        result = function(*tensors)
+        attention_ready.shared.add(told, function, tensors)
+        return result
 
 
 def _infer(query, keys, values, *others):
@@ -39,7 +48,8 @@ def _infer(query, keys, values, *others):
 _attend = operations.define(
     "cached_attention(Tensor query, Tensor keys, Tensor values, Tensor lengths, Tensor? page_table, Tensor? starts, "
     "Tensor? ranges, Tensor? mask, Tensor? sinks, Tensor? k_scale, Tensor? v_scale, bool heads_first, float scale, int? left, "
-    "str? accumulate, float? cap=None, bool invariant=False) -> Tensor", _run, _infer)
+    "str? accumulate, float? cap=None, bool invariant=False) -> Tensor", _run, _infer,
+    flops=flops.count_cached_attention)
 
 
 @functools.lru_cache(maxsize=256)

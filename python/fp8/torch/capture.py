@@ -38,12 +38,27 @@ def _get_name(function):
     return name.partition(".")[0]
 
 
+# Kinds of functions that were asked for before: a forward calls few, each many times.
+_MOST_KINDS = 4096
+_kinds = {}
+
+
 @torch.compiler.assume_constant_result
 def _get_kind(function):
+    """What a function is of _KINDS, or "", by one look where it was asked before."""
     try:
-        name = _get_name(function)
+        return _kinds[function]
+    except KeyError:
+        if len(_kinds) >= _MOST_KINDS:
+            _kinds.clear()
+        kind = _kinds[function] = _find_kind(function)
+        return kind
     except TypeError:  # It has no hash.
         return ""
+
+
+def _find_kind(function):
+    name = _get_name(function)
     kind = _NAMES.get(name, "")
     if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         # What graphs call, our own operations among it, was looked at where it was written, but
@@ -97,6 +112,8 @@ class Mode(TorchFunctionMode):
     """
 
     takes_all = False
+    # Whether it takes nothing of what a `Linear` calls.
+    skips_layers = True
 
     def get_recipe(self):
         return None
@@ -121,12 +138,12 @@ class Mode(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        is_off = self.takes_all and self.get_recipe() is None and self.get_attention() is None
-        kind = "" if is_off else _get_kind(func)
+        kind = _get_kind(func)
+        if not kind or self.takes_all and self.get_recipe() is None and self.get_attention() is None:
+            return func(*args, **kwargs)
         if kind in ("transpose", "part", "same"):
             return self._view(kind, func, args, kwargs)
-        if kind:
-            self.begin_call()
+        self.begin_call()
         result = None
         if kind == "linear":
             result = self.linear(*args, **kwargs)

@@ -8,6 +8,7 @@ import torch
 
 from fp8.errors import UnsupportedError
 from fp8.torch import attention_programs
+from fp8.torch.dense import is_on_gpu
 
 _aten = torch.ops.aten
 # What gives the same elements other places, or other memory.
@@ -75,7 +76,7 @@ class CodedResult(torch.Tensor):
 
 def widen(codes, factor, dtype):
     """Numbers of codes, a factor for all."""
-    if not codes.is_cuda or codes.dim() != 4 or dtype == torch.float32 or not codes.is_contiguous() or codes.numel() == 0:
+    if not is_on_gpu(codes) or codes.dim() != 4 or dtype == torch.float32 or not codes.is_contiguous() or codes.numel() == 0:
         return (codes.float() * factor.reshape(())).to(dtype)
     return attention_programs.widen(codes, factor, dtype)
 

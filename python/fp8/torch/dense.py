@@ -6,6 +6,7 @@ from fp8.errors import ArgumentError
 
 # Each call of a layer asks these.
 _count_modes, _get_tracing_state = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
+_count_function_modes, _get_function_mode = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 
 
 def make_dense(tensor):
@@ -15,6 +16,11 @@ def make_dense(tensor):
     if not torch.compiler.is_compiling() and tensor.is_contiguous() and not tensor.is_neg():
         return tensor
     return tensor.resolve_neg().contiguous()
+
+
+def is_on_gpu(tensor):
+    """Whether a GPU's programs compute with a tensor: asked here alone, so that those who emulate one can answer."""
+    return tensor.is_cuda
 
 
 def own(tensor):
@@ -62,8 +68,21 @@ def saves_for_gradient(*tensors):
         tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
+def is_watched_by_own():
+    """Whether modes of PyTorch's functions are there, and all of them are ours and look for what a module calls itself
+    (capture.Mode). Within a layer each would be asked of every size and type that is read, which takes the host longer
+    than what the layer does; they take nothing of what layers call."""
+    count = _count_function_modes()
+    for i in range(count):
+        if not getattr(_get_function_mode(i), "skips_layers", False):
+            return False
+    return count > 0
+
+
 def is_plain(*tensors):
     """Whether tensors have memory that can be computed on: fake ones and those of meta have a
     shape and no more, which custom operations know what to do with."""
-    return all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type != "meta"
-               for tensor in tensors)
+    for tensor in tensors:
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type == "meta":
+            return False
+    return True

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from fp8.errors import ArgumentError, UnsupportedError
-from fp8.torch import attention_ops, attention_transforms, flex, flex_plans, operations
+from fp8.torch import attention_ops, attention_transforms, flex, flex_plans, flops, operations
 from fp8.torch.dense import make_dense
 
 # What torch.vmap is made of.
@@ -198,7 +198,7 @@ _SCHEMA = f"Tensor[] operands, int number, bool with_sums, {_OPTIONS}"
 _backward = operations.define(
     "flex_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor[] factors, Tensor output, "
     f"Tensor lse, Tensor[] operands, int number, {_OPTIONS}) -> (Tensor, Tensor, Tensor)",
-    _run_backward, _infer_backward)
+    _run_backward, _infer_backward, flops=flops.count_flex_backward)
 
 
 def _save(ctx, inputs, output):
@@ -223,11 +223,11 @@ def _differentiate(ctx, grad, *others):
 
 
 _forward = operations.define(f"flex_attention(Tensor query, Tensor key, Tensor value, {_SCHEMA}) -> (Tensor, Tensor, Tensor)",
-                             _run_forward, _infer_forward, (_differentiate, _save))
+                             _run_forward, _infer_forward, (_differentiate, _save), flops.count_flex)
 # With codes and factors of query, key and value, of which a backward is then.
 _saving = operations.define(
     f"flex_attention_saving(Tensor query, Tensor key, Tensor value, {_SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, "
-    "Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving, (_differentiate, _save))
+    "Tensor, Tensor, Tensor, Tensor)", _run_saving, _infer_saving, (_differentiate, _save), flops.count_flex)
 
 
 def attend(query, key, value, operands, number, with_sums, options):

@@ -6,7 +6,7 @@ from collections import namedtuple
 import torch
 
 from fp8.errors import UnsupportedError
-from fp8.torch import operations
+from fp8.torch import flops, operations
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.linear_ops import Unit, get_unit
 from fp8.torch.linear_programs import ELEMENTS
@@ -117,13 +117,13 @@ def _infer_backward(dy, x, weight, ends, unit, needs_x, needs_weight):
 # is_transposed; all contiguous. Groups end where `ends`, of int32, says.
 _forward = operations.define(
     "grouped_linear_forward(Tensor x, Tensor weight, Tensor ends, int unit) -> Tensor",
-    lambda x, weight, ends, unit: get_unit(unit).multiply(x, weight, ends), _infer)
+    lambda x, weight, ends, unit: get_unit(unit).multiply(x, weight, ends), _infer, flops=flops.count_grouped)
 # Those of dx and dweight that are needed, in this order.
 _backward = operations.define(
     "grouped_linear_backward(Tensor dy, Tensor x, Tensor weight, Tensor ends, int unit, "
     "bool needs_x, bool needs_weight) -> Tensor[]",
     lambda dy, x, weight, ends, unit, *needs: get_unit(unit).differentiate(
-        dy, x, weight, ends, *needs), _infer_backward)
+        dy, x, weight, ends, *needs), _infer_backward, flops=flops.count_grouped_backward)
 
 
 def _save(ctx, inputs, output):

@@ -41,6 +41,8 @@ class _Function:
         self.arguments = tuple(info.name for info in function.arguments)
         self.results = tuple(info.name for info in function.results)
         self.infos = function.results
+        # What tells codes apart that are returned beside the first result.
+        self.kept = tuple((info.name, info.dtype, info.shape and tuple(info.shape)) for info in self.infos[1:]) or None
 
     def __call__(self, values, state):
         """The results in their order, a list."""
@@ -258,8 +260,7 @@ class Unit:
 
     def find_kept(self, x, weight, bias):
         """What tells codes apart that `train` returns of x, or None: it returns none."""
-        function = self._get("train", x.shape[0], weight, bias is not None, dtype=x.dtype)
-        return tuple((info.name, info.dtype, tuple(info.shape)) for info in function.infos[1:]) or None
+        return self._get("train", x.shape[0], weight, bias is not None, dtype=x.dtype).kept
 
     def _prepare(self, name, function, names, values):
         """Lets calls of the same sizes go without what found the function."""

@@ -21,7 +21,7 @@ from fp8.torch.attention_callers import calls_attention
 from fp8.torch.attention_calls import describe
 from fp8.torch.coded_results import CodedResult
 from fp8.torch.autocasting import autocast, check_recipe
-from fp8.torch.dense import check_model, check_tensor, is_plain, is_recorded, make_dense, saves_for_gradient
+from fp8.torch.dense import check_model, check_tensor, is_plain, is_recorded, is_watched_by_own, make_dense, saves_for_gradient
 from fp8.torch.coded_weights import decode, encode, find_owners, find_spec, is_coded, move
 from fp8.torch.coded_weights import load as load_codes
 from fp8.torch.coded_weights import save as save_codes
@@ -108,9 +108,12 @@ class Linear(nn.Linear):
         if is_parallel(self.weight):
             from fp8.torch import tensor_parallel
             return tensor_parallel.forward(self, x, recipe)
-        if torch.compiler.is_compiling() and (
-                is_gathered(self.weight) and not is_coded(self.weight) or type(x) is CodedResult):
-            return self.compute_apart(x, self.weight, self.bias, recipe)
+        if torch.compiler.is_compiling():
+            if is_gathered(self.weight) and not is_coded(self.weight) or type(x) is CodedResult:
+                return self.compute_apart(x, self.weight, self.bias, recipe)
+        elif is_watched_by_own() and type(x) in (torch.Tensor, CodedResult) and type(self.weight) is nn.Parameter:
+            with torch._C.DisableTorchFunction():
+                return self.compute(x, self.weight, self.bias, recipe)
         return self.compute(x, self.weight, self.bias, recipe)
 
     def compute(self, x, weight, bias, recipe):
@@ -140,7 +143,7 @@ class Linear(nn.Linear):
             unit = self._get_unit(recipe)
             rows = rows if unit.find_coded(rows, weight, bias is not None) else rows + 0
             y = linear_ops.Linear.apply(rows, weight, bias, unit, saves, None)
-        elif torch.compiler.is_compiling() or is_recorded() and (is_coded(weight) or not has_codes) or not (
+        elif is_recorded() and (not has_codes or is_coded(weight) or torch.compiler.is_compiling()) or not (
                 has_codes or is_plain(rows, weight)):
             y = torch.ops.fp8.linear(rows, weight, bias,
                                      _find_unit(self._number, recipe), saves)[0]

@@ -8,7 +8,7 @@ import torch
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import attention_backward, attention_ops, attention_transforms, key_ranges, scaled_dot_product
 from fp8.torch.attention_programs import ELEMENTS
-from fp8.torch.dense import is_plain, make_dense
+from fp8.torch.dense import is_plain, is_recorded, make_dense
 
 
 def _clear_behind(x, cu_seqlens):
@@ -118,7 +118,7 @@ def packed_attention(query, key, value, cu_seqlens_q, cu_seqlens_k, *, max_seqle
                                     scaled_dot_product.check_cap(cap), float(dropout_p))
     tensors = [make_dense(x)[None] for x in (query, key, value)]
     differentiable = [*tensors, *(x for x in (others.sinks,) if x is not None)]
-    if torch.compiler.is_compiling() or not is_plain(*tensors) or not (
+    if is_recorded() or not is_plain(*tensors) or not (
             torch.is_grad_enabled() and any(x.requires_grad for x in differentiable)):
         return attention_ops.attend(*(x.transpose(1, 2) for x in tensors), others, options)[0].transpose(1, 2)[0]
     packed = (cu_seqlens_q, cu_seqlens_k, max_seqlen_q or query.shape[0], max_seqlen_k or key.shape[0])

@@ -161,10 +161,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
                    dropout_state, format, accumulate, invariant, unit)
 
 
-def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, window=None, bottom_right=False,
-            key_ranges=None, sinks=None, cap=None, dropout_p=0.0, dropout_state=None, format=None, accumulate=None,
-            invariant=False, unit=-1, with_lse=False):
-    """The same, where the number of an AttentionUnit is given, and maybe logarithms of sums beside the result."""
+def make_options(query, key, value, is_causal=False, scale=None, window=None, bottom_right=False, cap=None, dropout_p=0.0,
+                 format=None, accumulate=None, invariant=False, unit=-1):
+    """What operations are told beside tensors. Raises ArgumentError."""
     check_settings(format, accumulate)
     if invariant and format is not None:
         raise ArgumentError(f"expected no format in invariant attention, since scales are of all queries, but got {format!r}")
@@ -173,14 +172,21 @@ def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, wind
     scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
     if not 0 < scale < math.inf:
         raise ArgumentError(f"expected scale to be finite and positive, but got {scale}")
+    return attention_ops.Options(_lies_heads_first((query, key, value)), scale, left, right, bool(bottom_right), format,
+                                 accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant), unit)
+
+
+def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, window=None, bottom_right=False,
+            key_ranges=None, sinks=None, cap=None, dropout_p=0.0, dropout_state=None, format=None, accumulate=None,
+            invariant=False, unit=-1, with_lse=False):
+    """The same, where the number of an AttentionUnit is given, and maybe logarithms of sums beside the result."""
+    options = make_options(query, key, value, is_causal, scale, window, bottom_right, cap, dropout_p, format, accumulate,
+                           invariant, unit)
     check_others(query, key_ranges, sinks)
     others = attention_ops.Others(
         None if attn_mask is None else _check_mask(attn_mask, query, key),
         None if key_ranges is None else make_dense(key_ranges), None if sinks is None else make_dense(sinks.float()),
         find_state(query, dropout_p, dropout_state))
-    heads_first = _lies_heads_first((query, key, value))
-    options = attention_ops.Options(heads_first, scale, left, right, bool(bottom_right), format,
-                                    accumulate if format else None, check_cap(cap), float(dropout_p), bool(invariant), unit)
     results = attention_ops.attend(query, key, value, others, options)
     if not with_lse:
         return results[0]
