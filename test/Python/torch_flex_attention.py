@@ -8,6 +8,7 @@ import math
 import types
 import unittest
 import warnings
+from unittest import mock
 
 import numpy
 import torch
@@ -466,6 +467,40 @@ class Flex(unittest.TestCase):
             fp8.torch.flex_attention(q, k, v)
         with self.assertRaisesRegex(fp8.UnsupportedError, "logarithms"):
             fp8.torch.flex_attention(q, k, v, enable_gqa=True, return_lse=True)
+
+
+class Captured(unittest.TestCase):
+    """A plan in a CUDA graph would stay that of what was there."""
+
+    def capture(self, *arguments, **options):
+        with mock.patch.object(flex, "is_on_gpu", return_value=True), mock.patch.object(
+                torch.cuda, "is_current_stream_capturing", return_value=True):
+            return fp8.torch.flex_attention(*arguments, **options)
+
+    def test_tensors(self):
+        q, k, v = (make(1, HEADS, QUERIES, 32, seed=seed) for seed in range(3))
+
+        def add(score, b, h, q, k):
+            return score + SLOPES[h] * k
+
+        mask = peer.create_block_mask(causal, None, None, QUERIES, QUERIES, device="cpu")
+        for options in {"score_mod": add}, {"block_mask": mask}:
+            fp8.torch.flex_attention(q, k, v, **options)
+            with self.assertRaisesRegex(fp8.UnsupportedError, "CUDA graph around flex_attention with a block_mask, or"):
+                self.capture(q, k, v, **options)
+
+    def test_constants(self):
+        q, k, v = (make(1, HEADS, QUERIES, 32, seed=seed) for seed in range(3))
+
+        def bend(score, b, h, q, k):
+            return 20 * torch.tanh(score / 20)
+
+        with self.assertRaisesRegex(fp8.UnsupportedError, "called once with these functions and sizes before"):
+            self.capture(q, k, v, bend)
+        y = fp8.torch.flex_attention(q, k, v, bend)
+        self.assertTrue(torch.equal(self.capture(q, k, v, bend), y))
+        with self.assertRaisesRegex(fp8.UnsupportedError, "called once"):
+            self.capture(q[:, :, :9], k, v, bend)
 
 
 if __name__ == "__main__":

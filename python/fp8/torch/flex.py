@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import BlockMask
 
 from fp8.errors import ArgumentError, UnsupportedError
 from fp8.torch import flex_plans, key_ranges
+from fp8.torch.dense import is_on_gpu
 from fp8.torch.flex_scores import INDICES, Reading, Scores
 from fp8.torch.scaled_dot_product import compute, join_format
 
@@ -88,8 +89,19 @@ def _check(query, key, score_mod, block_mask):
 @torch.compiler.disable
 def find_plan(query, key, score_mod, block_mask):
     sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
-    return flex_plans.find(score_mod, block_mask, (sizes, query.device),
-                           lambda: _make_plan(sizes, query.device, score_mod, block_mask))
+    is_captured = is_on_gpu(query) and torch.cuda.is_current_stream_capturing()
+    if is_captured and flex_plans.uses_tensors(score_mod, block_mask):
+        raise UnsupportedError("expected no capture of a CUDA graph around flex_attention with a block_mask, or functions that use "
+                               "tensors, since replays would not look at these, but got one")
+
+    def make():
+        # What it computes waits for the GPU.
+        if is_captured and 0 not in sizes:
+            raise UnsupportedError("expected flex_attention to be called once with these functions and sizes before a CUDA graph "
+                                   "of it is captured")
+        return _make_plan(sizes, query.device, score_mod, block_mask)
+
+    return flex_plans.find(score_mod, block_mask, (sizes, query.device), make)
 
 
 def _make_plan(sizes, device, score_mod, block_mask):

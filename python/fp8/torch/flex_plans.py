@@ -53,6 +53,14 @@ def find(score_mod, block_mask, place, make):
     return plan
 
 
+def uses_tensors(score_mod, block_mask):
+    """Whether tensors say something to functions, or it is not known."""
+    try:
+        return any(isinstance(x, torch.Tensor) for x in _find_state(score_mod, block_mask))
+    except _Unknown:
+        return True
+
+
 def _drop(kept):
     """The oldest ones, and those of masks that are gone."""
     for key, (_, _, mask, _) in list(kept.items()):
