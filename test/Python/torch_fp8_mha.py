@@ -8,14 +8,17 @@ import os
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 import torch
+from functorch.compile import default_partition, make_boxed_func
 from torch import nn
+from torch._functorch.aot_autograd import aot_module_simplified
 from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_calls, linear_ops
+from fp8.torch import attention_calls, linear_ops, shared_codes
 from fp8.torch.coded_results import CodedResult
 
 MHA = fp8.DelayedScaling(amax_history_len=3, fp8_mha=True)
@@ -27,10 +30,12 @@ def make(*sizes, seed=0):
 
 
 class Block(nn.Module):
-    """`behind` is what reads the result of attention first; if it `is_shared` two layers read it."""
+    """`behind` is what reads the result of attention first; if it `is_shared` two layers read it, and if it `is_residual` a
+    sum does, too."""
 
-    def __init__(self, behind=None, is_outer=False, is_shared=False):
+    def __init__(self, behind=None, is_outer=False, is_shared=False, is_residual=False):
         super().__init__()
+        self.is_residual = is_residual
         torch.manual_seed(1)
         self.qkv, self.out, self.behind, self.is_outer = nn.Linear(64, 192), nn.Linear(64, 64), behind, is_outer
         self.second = nn.Linear(64, 64) if is_shared else None
@@ -46,6 +51,8 @@ class Block(nn.Module):
         self.seen = y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         y = y.transpose(1, 2).flatten(2)
         y = y if self.behind is None else self.behind(y)
+        if self.is_residual:
+            return self.out(y) + y
         return self.out(y) if self.second is None else self.out(y) + self.second(y)
 
 
@@ -215,6 +222,68 @@ class Results(unittest.TestCase):
             scales.set_scales(1, 1, 1, o_scale=0)
         with self.assertRaisesRegex(fp8.ArgumentError, "expected no o_scale"):
             fp8.torch.AttentionScales(DPA).set_scales(1, 1, 1, o_scale=1)
+
+
+def compile_joint(module, inputs):
+    """What Inductor does to a joint graph, run by PyTorch."""
+    def partition(joint, joint_inputs, **keywords):
+        shared_codes.rewrite(joint.graph)
+        joint.graph.lint()
+        joint.recompile()
+        return default_partition(joint, joint_inputs, **keywords)
+
+    def run(graph, inputs):
+        shared_codes.rewrite(graph.graph)
+        graph.graph.lint()
+        graph.recompile()
+        return make_boxed_func(graph.forward)
+
+    return aot_module_simplified(module, inputs, fw_compiler=run, bw_compiler=lambda graph, _: make_boxed_func(graph.forward),
+                                 inference_compiler=run, partition_fn=partition)
+
+
+class Graphs(unittest.TestCase):
+    """Layers in graphs of torch.compile have the bits of eager mode."""
+
+    def setUp(self):
+        torch.compiler.reset()
+        self.x = make(2, 40, 64).bfloat16()
+
+    def check(self, count, sizes=(2, 40, 64), way="copy", **options):
+        x, called, forward = make(*sizes).bfloat16(), [], linear_ops.Unit.forward_coded
+        model, plain = convert(way=way, **options), convert(way=way, **options)
+        call = torch.compile(model, backend=compile_joint)
+        with mock.patch.object(linear_ops.Unit, "forward_coded", lambda unit, *others: called.append(1) or forward(unit, *others)):
+            for _ in range(3):
+                model.zero_grad()
+                y = call(x)
+                y.float().pow(2).sum().backward()
+                self.assertEqual(len(called), count)
+                self.assertTrue(torch.equal(y, step(plain, x)))
+                for (name, ours), theirs in zip(model.named_parameters(), plain.parameters()):
+                    self.assertTrue(torch.equal(ours.grad, theirs.grad), name)
+                called.clear()
+            with torch.no_grad():
+                y = call(x)
+                self.assertEqual(len(called), count)
+                self.assertTrue(torch.equal(y, plain(x)))
+        for key, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, plain.state_dict()[key]), key)
+
+    def test_codes(self):
+        for is_outer in False, True:
+            self.check(1, is_outer=is_outer)
+
+    def test_in_either_order(self):
+        self.check(2, (2, 32, 64), "copy", is_shared=True)
+        self.check(1, (2, 32, 64), "cost")
+
+    def test_are_numbers_to_all_else(self):
+        """Beside a layer; where none reads codes, it stays what it was, which eager mode has no way to know."""
+        self.check(1, is_residual=True)
+        model = convert(behind=lambda y: y * 2)
+        y = step(torch.compile(model, backend=compile_joint), self.x)
+        self.assertLess(find_error(y, step(convert(DPA, behind=lambda y: y * 2), self.x)), 0.01)
 
 
 if __name__ == "__main__":

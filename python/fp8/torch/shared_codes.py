@@ -222,6 +222,14 @@ def encode_again(graph):
         node.meta["val"] = node.meta["val"][:1]
 
 
+def rewrite(graph):
+    """A joint graph, or one without a backward: with attention's results as codes, and codes that layers share."""
+    from fp8.torch import coded_graphs
+    coded_graphs.take(graph)
+    share(graph)
+
+
 def use_in_graphs():
-    """Has Inductor do so, from now on."""
-    install("joint_custom_pre_pass", share, hashlib.sha256(Path(__file__).read_bytes()).hexdigest())
+    """Has Inductor do so, from now on, behind what attention gives as codes."""
+    texts = [Path(__file__).with_name(name).read_bytes() for name in ("shared_codes.py", "coded_graphs.py")]
+    install("joint_custom_pre_pass", rewrite, hashlib.sha256(b"".join(texts)).hexdigest())
