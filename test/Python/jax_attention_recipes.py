@@ -55,6 +55,14 @@ def split(compiled):
 
 
 class Recipes(unittest.TestCase):
+    def test_transforms(self):
+        """A CPU's products have none, which the remark of scores says; a GPU's attention has."""
+        recipe = fp8.Float8CurrentScaling(fp8_dpa=True, dpa_smooth_k=True)
+        compiled, _ = compile(layer, recipe)
+        without = {remark.role: remark.details.get("without", "") for remark in compiled.remarks}
+        self.assertEqual(without["attention.qk"], "smooth_k: it is for fp8.attention, and this is a product by itself")
+        self.assertEqual(without["attention.pv"], "")
+
     def test_linear_recipes_are_not_for_attention(self):
         for function, roles, others in (layer, FORWARD, 4), (differentiate, FORWARD + BACKWARD, 12):
             for recipe in "current", "rowwise", fp8.DelayedScaling():

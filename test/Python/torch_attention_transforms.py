@@ -10,6 +10,7 @@ from unittest import mock
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
 import fp8
@@ -84,6 +85,20 @@ class Transforms(unittest.TestCase):
                     scale = 448.0 / x.float().abs().max()
                     self.assertTrue(torch.equal(found.float(), (x.float() * scale).to(torch.float8_e4m3fn).float()))
                     torch.testing.assert_close(factor.reshape(()), 1 / scale)
+
+
+    def test_graphs(self):
+        """A matrix that is made while a graph is recorded is the graph's, and no later call has it."""
+        x = make(3, 48)
+        attention_transforms._matrices.clear()
+        with FakeTensorMode():
+            self.assertEqual(attention_transforms.rotate(torch.empty(3, 48), True).shape, (3, 48))
+        self.assertFalse(attention_transforms._matrices)
+        with torch.inference_mode():
+            attention_transforms.rotate(x, True)
+        wanted = x.clone().requires_grad_()
+        attention_transforms.rotate(wanted, True).sum().backward()
+        self.assertTrue(torch.equal(wanted.grad, attention_transforms.rotate(torch.ones(3, 48), True)))
 
 
 class Accuracy(unittest.TestCase):

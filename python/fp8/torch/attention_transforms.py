@@ -12,6 +12,7 @@ import functools
 import torch
 
 from fp8.errors import ArgumentError
+from fp8.torch.dense import is_recorded
 
 SMOOTH, ROTATE = NAMES = "smooth_k", "hadamard"
 
@@ -49,9 +50,22 @@ def _find_exponent(size, is_query):
     return -(exponent // 2) if is_query else exponent // 2 - exponent
 
 
-@functools.lru_cache(maxsize=64)
+_matrices = {}
+
+
 def make_matrix(columns, is_query, dtype, device):
     """The matrix that rows are multiplied by. It is symmetric."""
+    key = columns, is_query, dtype, device
+    # What is made in a graph belongs to that.
+    if is_recorded():
+        return _make_matrix(*key)
+    if key not in _matrices:
+        with torch.inference_mode(False):
+            _matrices[key] = _make_matrix(*key)
+    return _matrices[key]
+
+
+def _make_matrix(columns, is_query, dtype, device):
     size = find_size(columns)
     places = torch.arange(columns)
     bits = (places[:, None] & places) & (size - 1)
