@@ -8,7 +8,7 @@ from collections import namedtuple
 import jax
 
 from fp8 import imports
-from fp8.jax import scatters
+from fp8.jax import rewrites
 
 # The text, and the tree of the results' shapes and dtypes.
 Program = namedtuple("Program", "text results")
@@ -92,7 +92,7 @@ def convert(function, arguments, *, name="main", weights=None, gradients=()):
             module = ir.Module.parse(text)
             _drop_barriers(module)
             _write_algorithms(ir, module)
-            scatters.rewrite(ir, module)
+            rewrites.rewrite(ir, module)
             passmanager.PassManager.parse(PIPELINE).run(module.operation)
         except ir.MLIRError as error:
             raise imports.UnsupportedProgram(_describe(text, error)) from error

@@ -6,37 +6,17 @@ that it may have, and needs neither atomics nor an order.
 
 import re
 
-from fp8 import imports
-
 # What a scatter combines by: the operation for floats, for integers, and its neutral element.
-_COMBINES = {
+COMBINES = {
     "add": ("arith.addf", "arith.addi", "-0.0", "0"), "multiply": ("arith.mulf", "arith.muli", "1.0", "1"),
     "maximum": ("arith.maximumf", "arith.maxsi", "-inf", "least"), "minimum": ("arith.minimumf", "arith.minsi", "inf", "most"),
     "and": (None, "arith.andi", None, "-1"), "or": (None, "arith.ori", None, "0"),
 }
-_BITS_OF_INFINITY = {"f16": ("0x7C00", "0xFC00"), "bf16": ("0x7F80", "0xFF80"), "f32": ("0x7F800000", "0xFF800000"),
+BITS_OF_INFINITY = {"f16": ("0x7C00", "0xFC00"), "bf16": ("0x7F80", "0xFF80"), "f32": ("0x7F800000", "0xFF800000"),
                      "f64": ("0x7FF0000000000000", "0xFFF0000000000000")}
 
 
-def rewrite(ir, module):
-    """Has functions of linalg do what the module's scatters do, but for those that are none of a known combination."""
-    for number, operation in enumerate(list(imports.walk(module.operation))):
-        if operation.name != "stablehlo.scatter":
-            continue
-        name = f"scatter_{number}"
-        text = _write(operation, name)
-        if text is None:
-            continue
-        made = ir.Module.parse(text)
-        ir.InsertionPoint(module.body).insert(made.body.operations[0].operation.detach_from_parent())
-        with operation.location, ir.InsertionPoint(operation):
-            call = ir.Operation.create("func.call", [result.type for result in operation.results], list(operation.operands),
-                                       {"callee": ir.FlatSymbolRefAttr.get(name)})
-        operation.results[0].replace_all_uses_with(call.results[0])
-        operation.operation.erase()
-
-
-def _write(operation, name):
+def write(operation, name):
     """The text of a function that does what a scatter does, or None."""
     if len(operation.operands) != 3:
         return None
@@ -69,13 +49,13 @@ def _find_combination(operation, element):
     """Lines that make %y of %a and, where %is, the update %v; or None."""
     block = operation.regions[0].blocks[0]
     body, arguments = list(block.operations), list(block.arguments)
-    is_float = element in _BITS_OF_INFINITY
+    is_float = element in BITS_OF_INFINITY
     if element.startswith("ui"):
         return None
     if len(body) == 1 and body[0].operands[0] == arguments[1]:
         return [f"    %y = arith.select %is, %v, %a : {element}"]
     kind = body[0].operation.name.rpartition(".")[2]
-    if len(body) != 2 or kind not in _COMBINES or not (is_float or re.fullmatch(r"i\d+", element)):
+    if len(body) != 2 or kind not in COMBINES or not (is_float or re.fullmatch(r"i\d+", element)):
         return None
     # x * x of `x.at[ids].apply` is a product, but none with the update.
     given = list(body[0].operands)
@@ -83,11 +63,11 @@ def _find_combination(operation, element):
         return None
     if element == "i1":
         kind = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}.get(kind, kind)
-    neutral = _COMBINES[kind][2 if is_float else 3]
+    neutral = COMBINES[kind][2 if is_float else 3]
     if neutral is None:
         return None
     if neutral.endswith("inf"):
-        neutral = _BITS_OF_INFINITY[element][neutral == "-inf"]
+        neutral = BITS_OF_INFINITY[element][neutral == "-inf"]
     elif neutral in ("least", "most"):
         most = 2 ** (int(element[1:]) - 1)
         neutral = str(-most if neutral == "least" else most - 1)
@@ -95,7 +75,7 @@ def _find_combination(operation, element):
         neutral = "true" if neutral == "-1" else "false"
     return [f"    %n = arith.constant {neutral}{'' if element == 'i1' else f' : {element}'}",
             f"    %c = arith.select %is, %v, %n : {element}",
-            f"    %y = {_COMBINES[kind][0 if is_float else 1]} %a, %c : {element}"]
+            f"    %y = {COMBINES[kind][0 if is_float else 1]} %a, %c : {element}"]
 
 
 class _Places:
