@@ -242,8 +242,31 @@ def describe(record):
         if kind in record:
             return kind, record[kind].strip().splitlines()[-1][:150] if kind == "crash" else record[kind][:150]
     numbers = " ".join(f"{key} {record[key]:.3g}" for key in ("error", "norm", "noise") if key in record)
+    numbers += f" drawn {record['drawn'][0]:.3g} to {record['drawn'][-1]:.3g}" if record.get("drawn") else ""
     tokens = "".join(f" {cache} {part:.2f}" for cache, part in record.get("generated", {}).items())
     return ("right" if record["is_right"] else "WRONG"), numbers + tokens
+
+
+def run_all(names, arguments, run=run_one, ends=lambda way, kind, text: False):
+    """Prints and keeps what models do in ways, and returns 1 if one crashes, hangs or differs. Where it `ends`, a model is left."""
+    # Children have one thread each, and what is imported here.
+    torch.set_num_threads(1)
+    import fp8.torch  # noqa: F401
+    records, counts = {}, collections.defaultdict(collections.Counter)
+    for name in names:
+        for way in arguments.ways.split(","):
+            record = records[f"{name} {way}"] = run_apart(name, way, getattr(arguments, "odd", False), arguments.seconds, run)
+            kind, text = describe(record)
+            counts[way][kind] += 1
+            print(f"{name:28} {way:26} {kind:8} {text}", flush=True)
+            if arguments.out:
+                with open(arguments.out, "w") as file:
+                    json.dump(records, file, indent=1)
+            if ends(way, kind, text):
+                break
+    for way, found in counts.items():
+        print(f"{way}: " + ", ".join(f"{count} {kind}" for kind, count in found.items()))
+    return int(any(found[kind] for found in counts.values() for kind in ("crash", "hang", "WRONG")))
 
 
 def main():
@@ -259,23 +282,7 @@ def main():
     if arguments.list:
         print(*names)
         return 0
-    # Children have one thread each, and what is imported here.
-    torch.set_num_threads(1)
-    import fp8.torch  # noqa: F401
-    records, counts = {}, collections.defaultdict(collections.Counter)
-    for name in names:
-        for way in arguments.ways.split(","):
-            record = records[f"{name} {way}"] = run_apart(name, way, arguments.odd, arguments.seconds)
-            kind, text = describe(record)
-            counts[way][kind] += 1
-            print(f"{name:20} {way:20} {kind:8} {text}", flush=True)
-            if arguments.out:
-                with open(arguments.out, "w") as file:
-                    json.dump(records, file, indent=1)
-    for way, found in counts.items():
-        print(f"{way}: " + ", ".join(f"{count} {kind}" for kind, count in found.items()))
-    return int(any(found[kind] for found in counts.values() for kind in ("crash", "hang", "WRONG")))
-
+    return run_all(names, arguments)
 
 if __name__ == "__main__":
     sys.exit(main())

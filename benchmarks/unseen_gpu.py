@@ -312,6 +312,7 @@ class Pool:
 
     def __init__(self, arguments):
         self.arguments, self.children, self.stopped = arguments, {}, set()
+        self.seen = time.monotonic()
         self.folder = tempfile.mkdtemp()
         self.lock = Lock(os.path.join(self.folder, "lock"))
         self.can_fork = arguments.small or can_use_gpu_after_fork()
@@ -327,10 +328,14 @@ class Pool:
                 os.execv(sys.executable, [sys.executable, __file__, *sys.argv[1:], "--child", *unit, path, self.lock.path])
             run_child(*unit, path, self.lock, self.arguments)
             os._exit(0)
-        self.children[child] = unit, path, time.monotonic()
+        self.children[child] = [unit, path, time.monotonic()]
 
     def look(self):
         """Stops and continues children, and yields those that have ended."""
+        # Children that others' measurements stop do not get slower by that.
+        elapsed, self.seen = time.monotonic() - self.seen, time.monotonic()
+        for child in self.stopped & self.children.keys():
+            self.children[child][2] += elapsed
         try:
             with open(self.lock.path + ".holder") as file:
                 holder = int(file.read() or 0)
