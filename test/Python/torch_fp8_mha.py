@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_calls, linear_ops, shared_codes
+from fp8.torch import attention_calls, attention_scales, linear_ops, shared_codes
 from fp8.torch.coded_results import CodedResult
 
 MHA = fp8.DelayedScaling(amax_history_len=3, fp8_mha=True)
@@ -273,6 +273,13 @@ class Graphs(unittest.TestCase):
     def test_codes(self):
         for is_outer in False, True:
             self.check(1, is_outer=is_outer)
+
+    def test_are_others_in_caches(self):
+        """A graph that PyTorch keeps for another process has the number of a recipe's unit."""
+        numbers = [attention_scales.AttentionScales(recipe).get_unit(attention_scales.find_text(recipe)).number >> linear_ops._COUNTED
+                   for recipe in (DPA, MHA, MHA)]
+        self.assertNotEqual(numbers[0], numbers[1])
+        self.assertEqual(numbers[1], numbers[2])
 
     def test_in_either_order(self):
         self.check(2, (2, 32, 64), "copy", is_shared=True)

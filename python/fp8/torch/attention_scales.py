@@ -90,6 +90,9 @@ class AttentionUnit(linear_ops.Unit):
         self._prefix = _find_prefix(recipe, name) if kind == "static" else ""
         # A file without the scale of results is one of attention with numbers for a result.
         self.gives_codes &= kind != "static" or f"{self._prefix}{_RESULT}" in _list_slots(options.get("state", ""))
+        if self.gives_codes:
+            # Graphs that are kept between processes have other operations then.
+            self.number = linear_ops.renumber(self, recipe, _CODES)
         self._attribute = _write_attribute(recipe)
         # Whether operands, and the result, may have no scales yet.
         self._begins = self._begins_result = True

@@ -33,6 +33,13 @@ def _make_number(*what):
     return int.from_bytes(digest[:4], "little") << _COUNTED | next(_numbers)
 
 
+def renumber(unit, *what):
+    """A number of a Unit for what else graphs depend on."""
+    number = _make_number(*what)
+    _units[number] = unit
+    return number
+
+
 class _Function:
     """A function of a program, called with tensors by the names of its arguments."""
 
