@@ -132,9 +132,13 @@ def of_tensor_modelopt(weight):
     return {".weight": codes, ".weight_scale": scale, ".input_scale": np.array(0.02, np.float32)}, values
 
 
+def turn(stack):
+    return np.ascontiguousarray(stack.swapaxes(-1, -2))
+
+
 def of_stack_fp4(weight):
     codes, scales, factor, values = pub.quantize_nvfp4(weight)
-    return {"": codes.swapaxes(-1, -2), "_weight_scale": scales.swapaxes(-1, -2), "_weight_scale_2": factor}, values
+    return {"": turn(codes), "_weight_scale": turn(scales), "_weight_scale_2": factor}, values
 
 
 def of_stack_static_fp4(weight):
@@ -145,12 +149,12 @@ def of_stack_static_fp4(weight):
 def of_stack_tensor(weight):
     made = [pub.quantize_tensor(one) for one in weight]
     codes, scales, values = (np.stack(part) for part in zip(*made))
-    return {"": codes.swapaxes(-1, -2), "_weight_scale": scales, "_input_scale": np.full(len(scales), 0.02, np.float32)}, values
+    return {"": turn(codes), "_weight_scale": scales, "_input_scale": np.full(len(scales), 0.02, np.float32)}, values
 
 
 def of_stack_rows(weight):
     codes, scales, values = pub.quantize_rows(weight)
-    return {"": codes.swapaxes(-1, -2), "_weight_scale": scales[..., 0]}, values
+    return {"": turn(codes), "_weight_scale": scales[..., 0]}, values
 
 
 # How ModelOpt has experts of gpt-oss, whose matrices stay K x N in one tensor.
