@@ -23,8 +23,6 @@ _KNOWN = {
     "sm_120a": _SMALL_BLACKWELL,
     "sm_121a": _SMALL_BLACKWELL,
 }
-# Which directions of attention are a kernel; others are products and a softmax.
-_ATTENTION = {"sm_100a": "forward"}
 
 
 def get_speeds(capability):
@@ -41,7 +39,7 @@ def describe(capability):
     known, speeds = _KNOWN[target]
     classes = {"codes": "products of codes", "f16": "products of codes as f16", "bf16": "in bf16", "loops": "without tensor cores, slowly"}
     said = "; ".join(f"{classes[name]}: {', '.join(recipes)}" for name, recipes in speeds.items() if recipes)
-    said += f"; attention: {_ATTENTION.get(target, 'forward and gradient')}"
+    said += "; attention: forward and gradient"
     if is_portable:
         return f"portable: kernels of {target}, assembled by the driver, timed by nobody; {said}"
     return f"{target}: kernels of its own, {known}; {said}"

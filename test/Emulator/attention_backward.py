@@ -9,12 +9,14 @@
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=89 FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_89 mma some
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=120 %python %s sm_120a some empty
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=80 %python %s sm_80 codes
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 FP8_EMULATOR_SMS=3 FP8_EMULATOR_BLOCKS=shuffled %python %s sm_100a blackwell some
+# RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_CHECK=all FP8_EMULATOR_ARCH=100 FP8_EMULATOR_SMS=1 %python %s sm_100a one empty
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library %python %s sm_90a wild
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=89 %python %s sm_89 wild
 # RUN: env PYTHONPATH=%fp8_package:%S/Inputs FP8_CUDA_DRIVER=%emulator_library FP8_EMULATOR_ARCH=80 %python %s sm_80 wild
 # REQUIRES: python-package, linker
 # UNSUPPORTED: sanitizers
-"""Gradients of attention against f64: every element type, both head dimensions of the kernel for sm_90a, and others of the one
+"""Gradients of attention against f64: every element type, both head dimensions of the kernels for sm_90a and sm_100a, and others of the one
 by mma.sync, windows, groups of heads, both layouts, queries that see no key and keys that no query sees; on a CPU other dimensions and types, too."""
 
 import sys
@@ -95,6 +97,15 @@ CASES["some"] = [
     Gradients("bf16", 2, 300, 200, 2, 1, 64, window=(None, 0), bottom_right=True, layout="bhsd"),
     Gradients("f16", 1, 70, 300, 1, 1, 128, grad="f16", cap=1.0),
 ]
+# The kernel for sm_100a: windows, ranges and caps; the last two are products and a softmax there.
+CASES["blackwell"] = [
+    Gradients("bf16", 1, 200, 300, 2, 1, 128, window=(None, 0), bottom_right=True),
+    Gradients("f16", 1, 150, 310, 2, 2, 64, window=(20, 25), grad="f16", layout="bhsd"),
+    Gradients("bf16", 2, 200, 330, 2, 1, 128, ranges="random", cap=2.0),
+    Gradients("bf16", 1, 400, 400, 2, 1, 64, ranges="packed", window=(None, 0), order="any"),
+    Gradients("e4m3", 1, 64, 100, 1, 1, 64),
+    Gradients("bf16", 1, 64, 70, 1, 1, 64, dropout=0.3),
+]
 CASES["codes"] = [
     Gradients("e4m3", 1, 100, 150, 2, 1, 128, window=(None, 0)),
     Gradients("e5m2", 1, 64, 100, 1, 1, 64, layout="bhsd", grad="f16", dropout=0.3),
@@ -131,7 +142,7 @@ def check_wild(target, rng):
 
 
 def main():
-    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any", "mma", "some", "codes")]
+    target, names = sys.argv[1], sys.argv[2:] or [name for name in CASES if name not in ("one", "any", "mma", "some", "codes", "blackwell")]
     rng = np.random.default_rng(2026)
     if names == ["wild"]:
         return check_wild(target, rng)

@@ -2,11 +2,12 @@
 # RUN: %python %s %fp8_build/bin %ptxas sm_89
 # RUN: %python %s %fp8_build/bin %ptxas sm_120a
 # RUN: %python %s %fp8_build/bin %ptxas sm_80
+# RUN: %python %s %fp8_build/bin %ptxas sm_100a
 # REQUIRES: ptxas
 # UNSUPPORTED: sanitizers
 """Attention kernels with masks, ranges of keys, caps and dropout become machine code that spills no more than is known, in
-bytes, and whose wgmma is not serialized: gradients have registers for little beside their sums. Those by mma.sync spill
-nothing."""
+bytes, and whose wgmma is not serialized: gradients have registers for little beside their sums. Those by mma.sync and tcgen05
+spill nothing."""
 
 import re
 import subprocess
@@ -44,7 +45,13 @@ MMA = {
     "gradients_128_codes": ("gradients", "f8E4M3FN", 128, ("dropout",), "window = [*, 0]", 0),
     "gradients_256_all": ("gradients", "bf16", 256, ("key_ranges", "dropout"), ALL, 0),
 }
-KERNELS = {"sm_90a": HOPPER, "sm_80": dict(list(MMA.items())[5:6])}
+BLACKWELL = {
+    "gradients_64": ("gradients", "bf16", 64, (), "window = [*, 0]", 0),
+    "gradients_64_all": ("gradients", "f16", 64, ("key_ranges",), ALL, 0),
+    "gradients_128": ("gradients", "bf16", 128, (), "window = [1023, 0]", 0),
+    "gradients_128_all": ("gradients", "bf16", 128, ("key_ranges",), ALL, 0),
+}
+KERNELS = {"sm_100a": BLACKWELL, "sm_90a": HOPPER, "sm_80": dict(list(MMA.items())[5:6])}
 TYPES = {"dropout": "tensor<2xi64>", "mask": "tensor<2x1x?x?xi1>", "key_ranges": "tensor<2x?x2xi32>"}
 
 

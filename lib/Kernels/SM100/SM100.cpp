@@ -9,6 +9,7 @@
 #include "SM100.h"
 #include "../AllKernels.h"
 #include "../Attention/AttentionSpec.h"
+#include "AttentionBackwardGenerator.h"
 #include "AttentionGenerator.h"
 #include "MatmulGenerator.h"
 #include "SM100Dialect.h"
@@ -25,6 +26,8 @@ class SM100 : public Architecture {
 public:
   SM100() : Architecture(kChip) {
     addGenerator(AttentionSpec::kKind, sm100::createAttentionGenerator());
+    addGenerator(AttentionBackwardSpec::kKind,
+                 sm100::createAttentionBackwardGenerator());
     addGenerator(MatmulSpec::kKind, sm100::createMatmulGenerator());
     addPortableGenerators(*this);
   }

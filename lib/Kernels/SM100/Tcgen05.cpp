@@ -152,12 +152,11 @@ void Tcgen05Instruction::multiply(KernelBuilder &builder, Value address,
                                   Value accumulates) const {
   if (aOperand.getType().isInteger(32))
     aOperand = getMemory(builder, aOperand);
-  multiplyOnce(
-      builder, a, NVVM::CTAGroupKind::CTA_1, getMemory(builder, address),
-      aOperand, bDescriptor,
-      getShape(a, b, /*transposedA=*/false, transposedB, /*rows=*/128, cols) |
-          kSumsAreF32,
-      accumulates);
+  multiplyOnce(builder, a, NVVM::CTAGroupKind::CTA_1,
+               getMemory(builder, address), aOperand, bDescriptor,
+               getShape(a, b, transposedA, transposedB, /*rows=*/128, cols) |
+                   kSumsAreF32,
+               accumulates);
 }
 
 void Tcgen05::multiplyScaled(KernelBuilder &b, Value sums, Value aDescriptor,

@@ -28,6 +28,8 @@ struct Tcgen05Instruction {
   /// Whether B has its columns innermost.
   bool transposedB;
   int64_t cols;
+  /// The same of A's rows, in shared memory.
+  bool transposedA = false;
 
   int64_t getK() const { return 256 / a.getIntOrFloatBitWidth(); }
   /// A is a descriptor (i64), or where it is in tensor memory (i32), as the

@@ -42,7 +42,6 @@ void sm90::describeAttentionBackward(AttentionBackwardSignature &made,
                                      const AttentionBackwardMemory &memory,
                                      KernelSignature::Launch &launch) {
   KernelSignature &signature = made.signature;
-  AffineExpr batch = made.batch, queries = made.queries, keys = made.keys;
   int64_t sequence = spec.getSequenceDim();
   auto addMap = [&](StringRef name, const SharedMatrix &matrix, int64_t rows) {
     SmallVector<int64_t> box{matrix.getBoxColumns(), 1, 1, 1};
@@ -59,45 +58,11 @@ void sm90::describeAttentionBackward(AttentionBackwardSignature &made,
   addMap("dv", memory.v, /*rows=*/64);
   made.addParams();
   made.addTensor("dq");
-  AffineExpr tiles = batch * spec.heads * queries.ceilDiv(tileQ);
-  signature.addScratch(
-      "sums.ptr", signature.addWorkspace(tiles * (tileQ * spec.headDim * 4),
-                                         /*zero=*/true));
-  signature.addScratch("counters.ptr",
-                       signature.addWorkspace(tiles * 4, /*zero=*/true));
-  if (spec.isDeterministic)
-    signature.addScratch(
-        "tickets.ptr",
-        signature.addWorkspace(getAffineConstantExpr(4, config.getContext()),
-                               /*zero=*/true));
-  // One more without keys: it writes zeros to dQ.
-  AffineExpr noKeys = 1 - keys.ceilDiv(int64_t(1) << 31);
-  launch.grid = {batch * spec.headsOfK * (keys.ceilDiv(tileK) + noKeys)};
+  launch.grid = {addSums(made, spec, tileQ, tileK)};
   launch.block = AttentionBackwardMemory::kThreads;
   launch.sharedBytes = memory.sharedBytes;
   launch.overlap = true;
   launch.flops = made.getFlops();
-}
-
-/// Sums that have an order are waited for: a block adds its part of a tile of
-/// dQ after those of all blocks of its head with keys before its own. These
-/// have to run, or to have ended, or it would keep a place for ever that they
-/// want: only as many blocks as there is room for run at a time, and CUDA does
-/// not say in which order they begin. So a block's keys are not given by its
-/// number, but by a ticket that it draws when it runs. Whoever has a lower one
-/// has begun, and the lowest of those that have not ended waits for nobody.
-static void drawTicket(AttentionBackwardContext &kernel) {
-  KernelBuilder &b = kernel.b;
-  b.ifThen(b.equal(kernel.thread, 0), [&] {
-    // A launch before this one may still draw.
-    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
-    // Wraps to 0 with the last block: ready for the next launch.
-    Value last = b.sub(NVVM::GridDimXOp::create(b, b.getI32Type()), b.i32(1));
-    Value ticket = LLVM::AtomicRMWOp::create(
-        b, LLVM::AtomicBinOp::uinc_wrap, kernel.getParam("tickets.ptr"), last,
-        LLVM::AtomicOrdering::monotonic, "device");
-    b.store(ticket, b.offset(kernel.shared, b.i32(kernel.memory.offsetTicket)));
-  });
 }
 
 static void buildBarriers(AttentionBackwardContext &kernel) {
@@ -127,7 +92,7 @@ static void buildBarriers(AttentionBackwardContext &kernel) {
     });
   });
   if (kernel.spec.isDeterministic)
-    drawTicket(kernel);
+    drawTicket(kernel, kernel.memory.offsetTicket);
   NVVM::BarrierOp::create(b);
   NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
   if (kernel.spec.isDeterministic)
@@ -183,25 +148,23 @@ void sm90::buildAttentionBackward(
   if (!spec.isDeterministic)
     tiles.begin(NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  AttentionBackwardContext kernel{
+  AttentionBackwardBlock block{
       b,
       spec,
-      config,
-      made.memory,
       made.params,
       tiles,
-      keys,
-      codesOfKeys,
-      queries,
-      codesOfQueries,
-      grads,
-      scores,
-      added,
+      config.getTileQ(),
+      config.getTileK(),
+      made.memory.offsetRows,
+      made.memory.bytesOfRows,
       shared,
       LLVM::PtrToIntOp::create(b, b.getI32Type(), shared),
       thread,
       b.uniform(b.shiftRight(thread, 5)),
       b.bitAnd(thread, 31)};
+  AttentionBackwardContext kernel{block,       config,  made.memory,    keys,
+                                  codesOfKeys, queries, codesOfQueries, grads,
+                                  scores,      added};
   buildBarriers(kernel);
   buildBody(kernel);
 }

@@ -86,12 +86,8 @@ private:
                                       ArrayRef<Value> dropped);
   SmallVector<Value> mask(ArrayRef<Value> scores, BackwardStep step);
   SmallVector<Value> maskByRanges(ArrayRef<Value> scores, Value stage);
-  /// The least and the largest ends of the ranges of a step's queries.
-  SmallVector<Value> loadEnds(Value stage);
   /// `isSeen` of a step.
   Value findSeen(Value stage);
-  /// Whether some of its keys are hidden from some of its queries (i1).
-  Value hides(BackwardStep step, Value stage);
   /// G, from P and slopes as they were rounded: two copies would not fit.
   SmallVector<Value> differentiate(ArrayRef<Value> p, ArrayRef<Value> slopes,
                                    ArrayRef<Value> products, Value stage);

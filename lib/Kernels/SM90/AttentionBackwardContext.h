@@ -9,20 +9,15 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONTEXT_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONTEXT_H
 
-#include "../Attention/AttentionBackwardTiles.h"
-#include "../Blocks/Ring.h"
+#include "../Attention/AttentionBackwardBlock.h"
 #include "AttentionBackwardMemory.h"
 
 namespace mlir::fp8::sm90 {
 
 /// What is computed and how, where it lies, and which thread this is.
-struct AttentionBackwardContext {
-  KernelBuilder &b;
-  const AttentionBackwardSpec &spec;
+struct AttentionBackwardContext : AttentionBackwardBlock {
   AttentionConfigAttr config;
   const AttentionBackwardMemory &memory;
-  const llvm::StringMap<Value> &params;
-  AttentionBackwardTiles &tiles;
   /// Numbers of K and of V, two stages that are filled once, and their codes.
   Ring keys, codesOfKeys;
   /// A step's: numbers of Q with what is known of its rows, codes of Q, and
@@ -31,9 +26,6 @@ struct AttentionBackwardContext {
   /// Gradients of scores: the warps that multiply fill a stage by giving it
   /// back; and sums that are on their way to dQ.
   Ring scores, added;
-  /// Dynamic shared memory, and its address (i32).
-  Value shared, base;
-  Value thread, warp, lane;
 
   static constexpr int64_t kConsumers = AttentionBackwardMemory::kConsumers;
   static constexpr int64_t kConsumerWarps = 4 * kConsumers;
@@ -42,37 +34,6 @@ struct AttentionBackwardContext {
   /// well, codes become numbers; without codes the fourth ends every other
   /// tile.
   static constexpr int64_t kCopies = 0, kRows = 1, kEnds = 2, kConverts = 3;
-
-  Value getParam(StringRef name) const { return params.lookup(name); }
-  /// Coordinates of a bulk copy, the innermost first.
-  SmallVector<Value> getCoordinates(Value column, Value sequence, Value head,
-                                    Value batch) const {
-    if (spec.layout == fp8::AttentionLayout::BSHD)
-      return {column, head, sequence, batch};
-    return {column, sequence, head, batch};
-  }
-  /// Number `stage` of tiles of `matrix` that begin at `offset`.
-  Value getPlace(const SharedMatrix &matrix, int64_t offset,
-                 Value stage) const {
-    return b.add(b.mul(stage, llvm::alignTo(matrix.getBytes(), 1024)), offset);
-  }
-  /// Number `which` of the first query of a stage (a pointer): 0 for exponents,
-  /// 1 for `delta`, 2 for its range of keys.
-  Value getRows(Value stage, int64_t which) const {
-    return b.offset(shared,
-                    b.add(b.mul(stage, memory.bytesOfRows),
-                          memory.offsetRows + which * config.getTileQ() * 4));
-  }
-  /// The ends of the ranges of all of its queries.
-  Value getEnds(Value stage) const {
-    int64_t tileQ = config.getTileQ();
-    return b.offset(getRows(stage, 2), b.i32(tileQ * 2));
-  }
-  /// The factor of Q, K or V, null if it has none.
-  Value getFactor(StringRef name) const {
-    Value pointer = getParam((name + "_scale.ptr").str());
-    return pointer ? b.loadConstant(pointer, b.getF32Type()) : Value();
-  }
 
   /// Registers of a thread's part of a tile of dQ.
   int64_t getAddedRegisters() const {

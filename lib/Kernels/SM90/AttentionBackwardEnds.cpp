@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Attention/AttentionBackwardTurns.h"
 #include "../Blocks/Rounding.h"
 #include "AttentionBackwardContext.h"
 
@@ -26,54 +27,33 @@ using namespace mlir::fp8::sm90;
 
 namespace {
 /// A warp that ends tiles, number `part` of these.
-class BackwardEnder {
+class BackwardEnder : public AttentionBackwardTurns {
 public:
   BackwardEnder(const AttentionBackwardContext &kernel, int64_t part)
-      : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
-        tiles(kernel.tiles), tileQ(kernel.config.getTileQ()), part(part) {}
+      : AttentionBackwardTurns(kernel, kernel.added, part,
+                               kernel.memory.getEnders()),
+        kernel(kernel), memory(kernel.memory), tileQ(kernel.tileQ) {}
 
   void build();
 
 private:
-  /// Where queries see some of the keys: without ranges those of all steps do.
-  void ifSeen(BackwardKeys keys, llvm::function_ref<void()> body) {
-    if (spec.hasKeyRanges)
-      b.ifThen(tiles.sees(keys), body);
-    else
-      body();
-  }
   /// Counts this block at a tile that it has added to; whether all have (i1).
   Value arrive(Value number, Value last);
   void endAsTheyCome();
-  /// Lets those that multiply add, once all blocks before this one have; the
-  /// keys of the step's queries may be known.
-  void waitForTurn(BackwardStep step, RingPosition at,
-                   std::optional<BackwardKeys> known = std::nullopt);
-  /// Counts this block, too, at a tile that those `before` it have added to.
-  void count(Value number, Value before, Value isLast);
-  void endInOrder();
 
   /// The result's rows of a tile that all have added to, whose sums become
   /// zeros again; or zeros.
-  void storeTile(BackwardStep step, Value number);
+  void storeTile(BackwardStep step, Value number) override;
+  /// Their sums are zeros.
+  void clearTile(BackwardStep step, Value number) override {
+    storeTile(step, number);
+  }
   void copySums(Value number, Value place);
   void storeRow(BackwardStep step, Value row, Value column, Value word);
-  void clearUnseen();
-  /// For all blocks.
-  void fence() {
-    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
-  }
-  Value getCounter(Value number) {
-    return b.element(kernel.getParam("counters.ptr"), b.widen(number),
-                     b.getI32Type());
-  }
 
   const AttentionBackwardContext &kernel;
-  KernelBuilder &b;
-  const AttentionBackwardSpec &spec;
   const AttentionBackwardMemory &memory;
-  const AttentionBackwardTiles &tiles;
-  int64_t tileQ, part;
+  int64_t tileQ;
 };
 } // namespace
 
@@ -84,18 +64,8 @@ private:
 void BackwardEnder::storeRow(BackwardStep step, Value row, Value column,
                              Value word) {
   Value query = b.add(b.mul(step.tile, tileQ), row);
-  b.ifThen(b.less(query, tiles.queries), [&] {
-    Value index = b.widen(column);
-    for (int64_t dim : {0, 1, 2}) {
-      Value number = dim == 0                       ? tiles.batch
-                     : dim == spec.getSequenceDim() ? query
-                                                    : step.head;
-      index = b.add(index,
-                    b.mul(b.widen(number),
-                          kernel.getParam("dq.stride" + std::to_string(dim))));
-    }
-    b.store(word, b.element(kernel.getParam("dq.ptr"), index, spec.grad));
-  });
+  b.ifThen(b.less(query, tiles.queries),
+           [&] { b.store(word, getResult(step, query, column)); });
 }
 
 void BackwardEnder::copySums(Value number, Value place) {
@@ -164,28 +134,6 @@ void BackwardEnder::storeTile(BackwardStep step, Value number) {
          });
 }
 
-void BackwardEnder::clearUnseen() {
-  // Those that see no key, shared out to the blocks of their keys' head.
-  Value end = tiles.tilesOfHead;
-  if (!spec.left && !spec.right && !spec.hasKeyRanges)
-    end = b.select(b.equal(tiles.keys, 0), end, b.i32(0));
-  b.loop(tiles.number, end, tiles.numbers, ValueRange(),
-         [&](Value tile, ValueRange) -> SmallVector<Value> {
-           b.ifThen(b.equal(tiles.countBlocks(tiles.getKeysOf(tile)), 0), [&] {
-             Value first = tiles.getFirst().head;
-             b.loop(first, b.add(first, spec.heads / spec.headsOfK), b.i32(1),
-                    ValueRange(),
-                    [&](Value head, ValueRange) -> SmallVector<Value> {
-                      BackwardStep step{head, tile};
-                      // Their sums are zeros.
-                      storeTile(step, tiles.getNumber(step));
-                      return {};
-                    });
-           });
-           return {};
-         });
-}
-
 //===----------------------------------------------------------------------===//
 // Sums as they come
 //===----------------------------------------------------------------------===//
@@ -225,110 +173,6 @@ void BackwardEnder::endAsTheyCome() {
         b.ifThen(b.equal(b.rem(full.stage, memory.getEnders()), part),
                  [&] { end(step, full); });
       });
-}
-
-//===----------------------------------------------------------------------===//
-// Sums in their order
-//===----------------------------------------------------------------------===//
-
-void BackwardEnder::waitForTurn(BackwardStep step, RingPosition at,
-                                std::optional<BackwardKeys> known) {
-  Ring added = kernel.added;
-  Value counter = getCounter(tiles.getNumber(step));
-  BackwardKeys keys = known ? *known : tiles.getKeysOf(step.tile);
-  Value before = tiles.countBlocksBefore(keys);
-  ifSeen(keys, [&] {
-    b.ifThen(b.equal(kernel.lane, 0), [&] {
-      scf::WhileOp::create(
-          b, TypeRange(), ValueRange(),
-          [&](OpBuilder &, Location, ValueRange) {
-            auto count = LLVM::LoadOp::create(
-                b, b.getI32Type(), counter, /*alignment=*/4,
-                /*isVolatile=*/false, /*isNonTemporal=*/false,
-                /*isInvariant=*/false, /*isInvariantGroup=*/false,
-                LLVM::AtomicOrdering::acquire, "device");
-            scf::ConditionOp::create(
-                b, b.bitXor(b.equal(count, before), b.i1(true)), ValueRange());
-          },
-          [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
-    });
-  });
-  NVVM::SyncWarpOp::create(b, b.i32(-1));
-  // Who waits for the stage knows then what the blocks before have added.
-  added.release(at.stage, kernel.lane);
-}
-
-void BackwardEnder::count(Value number, Value before, Value isLast) {
-  // Zero with the last one: ready for the next launch. Nobody else counts at
-  // this tile until it is written.
-  Value count = b.select(isLast, b.i32(0), b.add(before, 1));
-  LLVM::StoreOp::create(b, count, getCounter(number), /*alignment=*/4,
-                        /*isVolatile=*/false, /*isNonTemporal=*/false,
-                        /*isInvariantGroup=*/false,
-                        LLVM::AtomicOrdering::monotonic, "device");
-}
-
-void BackwardEnder::endInOrder() {
-  Ring added = kernel.added;
-  int64_t enders = memory.getEnders();
-  auto skip = [&](BackwardStep step, RingPosition at, int64_t count) {
-    for (; count > 0; --count) {
-      step = tiles.advance(step);
-      at = added.advance(at);
-    }
-    return std::make_pair(step, at);
-  };
-  // Waits for the turn of the next step, if there is one (i1), and returns the
-  // keys of its queries: loaded once, and a step ahead, where they are ranges.
-  auto prepare = [&](Value isThere, BackwardStep step,
-                     RingPosition at) -> SmallVector<Value> {
-    if (!spec.hasKeyRanges) {
-      b.ifThen(isThere, [&] { waitForTurn(step, at); });
-      return {};
-    }
-    return b.choose(
-        isThere,
-        [&]() -> SmallVector<Value> {
-          BackwardKeys keys = tiles.getKeysOf(step.tile);
-          waitForTurn(step, at, keys);
-          return {keys.begin, keys.end};
-        },
-        [&]() -> SmallVector<Value> { return {b.i32(0), b.i32(0)}; });
-  };
-  auto end = [&](Value i, BackwardStep step, RingPosition at,
-                 ValueRange ranges) -> SmallVector<Value> {
-    added.waitFull(at);
-    Value number = tiles.getNumber(step);
-    auto keys = [&] {
-      return ranges.empty() ? tiles.getKeysOf(step.tile)
-                            : BackwardKeys{ranges[0], ranges[1]};
-    };
-    Value before = tiles.countBlocksBefore(keys());
-    Value isLast = b.equal(b.add(before, 1), tiles.countBlocks(keys()));
-    // Shows what the block's warps have added, too: they have said so.
-    fence();
-    ifSeen(keys(), [&] {
-      b.ifThen(b.equal(kernel.lane, 0), [&] { count(number, before, isLast); });
-    });
-    auto [next, nextAt] = skip(step, at, enders);
-    SmallVector<Value> ofNext =
-        prepare(b.less(b.add(i, enders), tiles.steps), next, nextAt);
-    ifSeen(keys(), [&] { b.ifThen(isLast, [&] { storeTile(step, number); }); });
-    SmallVector<Value> carried{next.head, next.tile, nextAt.stage,
-                               nextAt.phase};
-    llvm::append_range(carried, ofNext);
-    return carried;
-  };
-  auto [first, firstAt] = skip(tiles.getFirst(), {b.i32(0), b.i32(0)}, part);
-  SmallVector<Value> initial =
-      prepare(b.less(b.i32(part), tiles.steps), first, firstAt);
-  initial.insert(initial.begin(),
-                 {first.head, first.tile, firstAt.stage, firstAt.phase});
-  b.loop(b.i32(part), tiles.steps, b.i32(enders), initial,
-         [&](Value i, ValueRange carried) {
-           return end(i, {carried[0], carried[1]}, {carried[2], carried[3]},
-                      carried.drop_front(4));
-         });
 }
 
 void BackwardEnder::build() {

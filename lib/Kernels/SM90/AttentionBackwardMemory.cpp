@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBackwardMemory.h"
+#include "../Attention/AttentionBackwardBlock.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -75,7 +76,7 @@ AttentionBackwardMemory::get(const AttentionBackwardSpec &spec,
   memory.bytesOfSums = tileQ * dim * 4;
   offset += memory.bytesOfSums * memory.getEnders();
   memory.offsetRows = offset;
-  memory.bytesOfRows = 2 * tileQ * 4 + (spec.hasKeyRanges ? tileQ * 2 + 16 : 0);
+  memory.bytesOfRows = AttentionBackwardBlock::getBytesOfRows(spec, tileQ);
   offset += memory.bytesOfRows * config.getStages();
   memory.offsetBarriers = offset;
   // Rings of K and V, of their codes, of queries and of their codes, of

@@ -151,32 +151,11 @@ SmallVector<Value> BackwardConsumer::mask(ArrayRef<Value> scores,
       .mask(scores, window);
 }
 
-SmallVector<Value> BackwardConsumer::loadEnds(Value stage) {
-  Value all = LLVM::LoadOp::create(b, VectorType::get({4}, b.getI32Type()),
-                                   kernel.getEnds(stage), /*alignment=*/16);
-  SmallVector<Value> ends;
-  for (int64_t i = 0; i < 4; ++i)
-    ends.push_back(LLVM::ExtractElementOp::create(b, all, b.i32(i)));
-  return ends;
-}
-
 Value BackwardConsumer::findSeen(Value stage) {
   if (!spec.hasKeyRanges)
     return {};
-  SmallVector<Value> ends = loadEnds(stage);
+  SmallVector<Value> ends = kernel.loadEnds(stage);
   return b.select(tiles.sees({ends[0], ends[1]}), b.i32(1), b.i32(0));
-}
-
-Value BackwardConsumer::hides(BackwardStep step, Value stage) {
-  if (!spec.hasKeyRanges)
-    return tiles.hides(step);
-  SmallVector<Value> ends = loadEnds(stage);
-  auto isBefore = [&](Value lhs, Value rhs) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, lhs, rhs);
-  };
-  return arith::OrIOp::create(
-      b, isBefore(tiles.key, ends[2]),
-      isBefore(ends[3], b.add(tiles.key, kernel.config.getTileK())));
 }
 
 SmallVector<Value> BackwardConsumer::maskByRanges(ArrayRef<Value> scores,
@@ -213,7 +192,7 @@ SmallVector<Value> BackwardConsumer::exponentiate(ArrayRef<Value> scores,
                                                   ArrayRef<Value> dropped,
                                                   SmallVector<Value> &slopes) {
   SmallVector<Value> visible = b.choose(
-      hides(step, stage),
+      hidesSome(kernel, step, stage),
       [&] {
         return spec.hasKeyRanges ? maskByRanges(scores, stage)
                                  : mask(scores, step);

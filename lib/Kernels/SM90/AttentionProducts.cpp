@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProducts.h"
-#include "../Blocks/BulkCopy.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -61,13 +60,4 @@ void sm90::storeFragment(KernelBuilder &b, ArrayRef<Value> words,
         NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
         NVVM::LdStMatrixEltType::B16);
   }
-}
-
-void sm90::loadTile(
-    KernelBuilder &b, Value map, const SharedMatrix &matrix, Value shared,
-    Value place, Value barrier,
-    llvm::function_ref<SmallVector<Value>(Value column)> getCoordinates) {
-  for (int64_t box = 0; box < matrix.getBoxes(); ++box)
-    bulkLoad(b, map, b.offset(shared, b.add(place, box * matrix.getBoxBytes())),
-             barrier, getCoordinates(b.i32(box * matrix.getBoxColumns())));
 }

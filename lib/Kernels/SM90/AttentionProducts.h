@@ -29,13 +29,6 @@ void storeFragment(KernelBuilder &b, ArrayRef<Value> words,
                    const SharedMatrix &matrix, Value shared, Value place,
                    Value row, Value lane);
 
-/// Copies a tile of `map` to byte `place` (i32) of `shared`, box by box;
-/// `getCoordinates` are those of a box whose first column (i32) it is given.
-void loadTile(
-    KernelBuilder &b, Value map, const SharedMatrix &matrix, Value shared,
-    Value place, Value barrier,
-    llvm::function_ref<SmallVector<Value>(Value column)> getCoordinates);
-
 } // namespace mlir::fp8::sm90
 
 #endif // FP8_LIB_KERNELS_SM90_ATTENTIONPRODUCTS_H

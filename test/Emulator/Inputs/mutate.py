@@ -98,8 +98,8 @@ BREAKS = [
 def kernels(data):
     """Where the text of each kernel of a product or an attention lies."""
     for match in re.finditer(rb"\.visible \.entry (fp8_(?:matmul|attention)\w+)\(", data):
-        # Braces of inline assembly stand at the margin, too.
-        end = data.index(b"\tret;\n\n}", match.start())
+        # Braces of inline assembly stand at the margin, too, without a blank line before.
+        end = data.index(b";\n\n}", match.start())
         yield match.group(1).decode(), match.start(), end
 
 

@@ -100,3 +100,23 @@ func.func @head_dim(%q: !b) -> !b {
   %0 = fp8.attention %q, %q, %q scale = 0.125 : !b, !b, !b -> !b
   return %0 : !b
 }
+
+// -----
+
+!q = tensor<1x300x4x64xbf16>
+!r = tensor<1x4x300xf32>
+func.func @tile(%g: !q, %l: !r) -> (!q, !q, !q) {
+  // expected-error @below {{expected tile_q and tile_k of 128 and no split_tiles, but got #fp8_sm100.attention<tile_q = 256, tile_k = 128, stages = 1>}}
+  %0, %1, %2 = fp8.attention_backward %g, %g, %g, %g, %l, %l scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 256, tile_k = 128, stages = 1>} : !q, !q, !q, !q, !r, !r -> !q, !q, !q
+  return %0, %1, %2 : !q, !q, !q
+}
+
+// -----
+
+!q = tensor<1x300x4x128xbf16>
+!r = tensor<1x4x300xf32>
+func.func @stages(%g: !q, %l: !r) -> (!q, !q, !q) {
+  // expected-error @below {{expected up to 232448 bytes of shared memory, but #fp8_sm100.attention<tile_q = 128, tile_k = 128, stages = 3> needs}}
+  %0, %1, %2 = fp8.attention_backward %g, %g, %g, %g, %l, %l scale = 0.125 {fp8_gpu.config = #fp8_sm100.attention<tile_q = 128, tile_k = 128, stages = 3>} : !q, !q, !q, !q, !r, !r -> !q, !q, !q
+  return %0, %1, %2 : !q, !q, !q
+}
