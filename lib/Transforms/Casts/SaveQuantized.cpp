@@ -459,16 +459,20 @@ static void replaceArgument(const Slice &slice, ArrayRef<unsigned> numbers,
   OpBuilder builder = OpBuilder::atBlockBegin(slice.argument.getOwner());
   unsigned next = index + 1;
   SmallVector<Value> payloads;
+  // A reader may quantize a tensor several times, to what is one value.
+  DenseMap<unsigned, SmallVector<Value, 3>> known;
   for (auto [code, number] : llvm::zip_equal(slice.codes, numbers)) {
     auto type = cast<ScaledType>(code.getType());
-    SmallVector<Type> types;
-    SmallVector<std::string> names;
-    getParts(type, id, number, types, names);
-    SmallVector<Value> parts;
-    for (auto [partType, name] : llvm::zip_equal(types, names)) {
-      (void)function.insertArgument(
-          next, partType, makeAttributes(name, builder.getContext()), loc);
-      parts.push_back(function.getArgument(next++));
+    SmallVector<Value, 3> &parts = known[number];
+    if (parts.empty()) {
+      SmallVector<Type> types;
+      SmallVector<std::string> names;
+      getParts(type, id, number, types, names);
+      for (auto [partType, name] : llvm::zip_equal(types, names)) {
+        (void)function.insertArgument(
+            next, partType, makeAttributes(name, builder.getContext()), loc);
+        parts.push_back(function.getArgument(next++));
+      }
     }
     Value codes = AssembleOp::create(builder, loc, type, parts[0], parts[1],
                                      parts.size() > 2 ? parts[2] : Value());

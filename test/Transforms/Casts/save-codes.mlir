@@ -186,3 +186,29 @@ func.func @named(%x: tensor<32x64xbf16> {fp8.saved = "x"}) -> tensor<32x64xf32> 
   %d = fp8.dequantize %q : !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32> -> tensor<32x64xf32>
   return %d : tensor<32x64xf32>
 }
+
+// -----
+
+// What a reader quantizes twice, for two products, is one value of two names.
+// CHECK-LABEL: func.func @keep(
+// CHECK-SAME: -> (tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"}, tensor<1x1xf32> {fp8.name = "x.scale_inv"})
+// CHECK-COUNT-1: fp8.quantize
+// CHECK-NOT: fp8.quantize
+func.func @keep(%x: tensor<32x64xbf16> {fp8.save = "x"}) {
+  return
+}
+// CHECK-LABEL: func.func @two_products(
+// CHECK-SAME: %[[CODES:[^:]*]]: tensor<64x32xf8E4M3FN> {fp8.name = "x.codes"}, %[[SCALE:[^:]*]]: tensor<1x1xf32> {fp8.name = "x.scale_inv"}) ->
+// CHECK: %[[A:.*]] = fp8.assemble %[[CODES]], %[[SCALE]]
+// CHECK: %[[B:.*]] = fp8.assemble %[[CODES]], %[[SCALE]]
+// CHECK-DAG: fp8.dequantize %[[A]]
+// CHECK-DAG: fp8.dequantize %[[B]]
+func.func @two_products(%x: tensor<32x64xbf16> {fp8.saved = "x"}) -> (tensor<64x32xf32>, tensor<64x32xf32>) {
+  %q = fp8.quantize %x recipe(#fp8.current) : tensor<32x64xbf16> -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+  %t = fp8.transpose %q permutation = [1, 0] : !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+  %q2 = fp8.quantize %x recipe(#fp8.current) : tensor<32x64xbf16> -> !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+  %t2 = fp8.transpose %q2 permutation = [1, 0] : !fp8.scaled<32x64xf8E4M3FN, block = [*, *], scale = f32>
+  %d = fp8.dequantize %t : !fp8.scaled<64x32xf8E4M3FN, block = [*, *], scale = f32> -> tensor<64x32xf32>
+  %d2 = fp8.dequantize %t2 : !fp8.scaled<64x32xf8E4M3FN, block = [*, *], scale = f32> -> tensor<64x32xf32>
+  return %d, %d2 : tensor<64x32xf32>, tensor<64x32xf32>
+}
