@@ -5,8 +5,8 @@ many parameters of a narrow model. Then whole steps, forward, backward and optim
 of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), three such layers that are
 compiled one by one, as steps within the backward pay for, and MLPs of other widths and numbers of tokens. "own codes" is without
 sharing codes of x, "one order" with transposed_codes="kernel", "by cost" with "cost", "chosen"
-leaves to PyTorch what is expected to be no faster. PyTorch's own is bf16 in torch.compile. Parameters and moments are bf16,
-and in the first part also f32. All ways of a case take turns in the same process.
+leaves to PyTorch what is expected to be no faster, "backend" is torch.compile's backend, with moments in FP8. PyTorch's own
+is bf16 in torch.compile. Parameters and moments are bf16, and in the first part also f32. All ways of a case take turns in the same process.
 
 usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--steps GLOBS] [--out FILE]
 
@@ -61,6 +61,9 @@ WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": (
         **{f"{way}, {name}": (recipe, True, {**CODED, "layers": {"transposed_codes": order}}, are_codes)
            for name, order in (("one order", "kernel"), ("by cost", "cost"))
            for way, recipe, are_codes in (("current codes", "current", True), ("delayed", "delayed", False), ("codes", "block", True))},
+        **{f"backend {name}": (recipe, True, {**CODED, "backend": options}) for name, recipe, options in (
+            ("delayed", "delayed", {}), ("current", "current", {}), ("by cost", "current", {"transposed_codes": "cost"}),
+            ("without codes", "current", {"keep_codes": False}))},
         "delayed, chosen": ("delayed", True, {"layers": {"only_faster": None}}),
         "delayed, own codes": ("delayed", True, {**CODED, "own_codes": True}),
         "delayed, in backward": ("delayed", True, {**CODED, "in_backward": True}),
@@ -344,22 +347,24 @@ def make_step(model, x, target, recipe, fuses, options={}, are_codes=False):
     model = copy.deepcopy(model)
     options = dict(options)
     linear_ops.Unit.shares_codes, layers = not options.pop("own_codes", False), options.pop("layers", {})
-    if recipe:
+    backend = options.pop("backend", None)
+    if recipe and backend is None:
         fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target=TARGET, **{"only_faster": False, **layers},
                                           **({"parameters": "fp8"} if are_codes else {}))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
     if fuses:
         fp8.torch.fuse_optimizer(model, optimizer, **options)
-        if recipe and optimizer.fp8_left:
+        if recipe and backend is None and optimizer.fp8_left:
             print(optimizer.fp8_left)
-    if recipe and layers.get("only_faster", False) is False:
+    if recipe and backend is None and layers.get("only_faster", False) is False:
         fp8.torch.prepare(model, rows=x.numel() // x.shape[-1])
     compiled = model
+    by = {} if backend is None else {"backend": fp8.torch.Backend(recipe, only_faster=False, **backend)}
     if isinstance(model, Stack):
         for layer in model:
-            layer.compile(dynamic=False)
+            layer.compile(dynamic=False, **by)
     else:
-        compiled = torch.compile(model, dynamic=False)
+        compiled = torch.compile(model, dynamic=False, **by)
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -14,7 +14,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import attention_graphs, choices, flex_graphs, fused_linears, graphs, repeated
+from fp8.torch import attention_graphs, choices, flex_graphs, fused_linears, graphs, kept_codes, repeated
 from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.linear_programs import settle_only_faster
 
@@ -121,6 +121,8 @@ class Backend:
     - share_layers: compiles what layers of quantize_for_inference repeat between their products once for all of them
       (fp8.torch.repeated), in graphs without a gradient. That takes Inductor less time, and each call of a layer
       more. None is True on a CPU. On an H200, in CUDA graphs, a token of 32 layers takes 7 % longer at batch 1;
+    - keep_codes: keeps codes between forward and backward of what the backward only multiplies in FP8, where they are fewer
+      bytes (fp8.torch.kept_codes); results have the same bits. `kept` says what;
     - options: of fp8.compile.
 
     Layers of quantize_for_inference become parts of their own with what is between them, `fused`
@@ -132,7 +134,7 @@ class Backend:
     """
 
     def __init__(self, recipe=None, *, target="auto", cache_weights=False, only_faster=None,
-                 rest="inductor", mode=None, attention=None, share_layers=None, **options):
+                 rest="inductor", mode=None, attention=None, share_layers=None, keep_codes=True, **options):
         options, inductor = _divide_options(options)
         self.recipe, self.target, self.options = recipe, target, options
         only_faster = settle_only_faster(only_faster, options)
@@ -155,6 +157,7 @@ class Backend:
         self._breaks_before = Counter(counters["graph_break"])
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
         self._graphs, self._ends_steps, self._share_layers = 0, True, share_layers
+        self._keep_codes, self.kept = keep_codes, []
 
     def __call__(self, module, inputs):
         number, self._graphs = self._graphs, self._graphs + 1
@@ -172,15 +175,27 @@ class Backend:
             self.left += [f"graph{number}: attention is Inductor's: {reason}" for reason in reasons]
         parameters = [graphs.get_parameter_name(node)
                       for node in graphs.get_placeholders(module.graph)]
-        saved = {}
+        saved, config = {}, dict(self._config or {})
+        # The backward, where its parts are there before those of the forward.
+        early = None
+
+        def keep(forward, backward, outputs):
+            nonlocal early
+            early = self._keep(number, forward, backward, outputs, parameters)
+
+        if self._keep_codes and expects_fp8:
+            config["custom_partitioner_fn"] = kept_codes.Partitioner(
+                keep, config.get("custom_partitioner_fn", torch._inductor.config.custom_partitioner_fn))
 
         def compile(graph, inputs, **others):
-            if others.get("is_backward"):
-                kind, names = "backward", graphs.name_backward(graph.graph, parameters, saved)
-            else:
+            if not others.get("is_backward"):
                 saved.update(graphs.get_saved_parameters(graph.graph, parameters))
-                kind, names = "forward", graphs.name_forward(graph.graph, parameters)
-            self._compile(f"graph{number}.{kind}", graph, names)
+                self._add(*self._compile(f"graph{number}.forward", graph, graphs.name_forward(graph.graph, parameters)))
+                if early is not None:
+                    self._add(*early)
+            elif early is None:
+                names = graphs.name_backward(graph.graph, parameters, saved)
+                self._add(*self._compile(f"graph{number}.backward", graph, names))
             if others.get("is_inference") and self._shares(graph):
                 self._calls.extend(repeated.share(graph, self._inner))
             made = self._inner(graph, inputs, **others)
@@ -193,7 +208,7 @@ class Backend:
                 enable_autograd_cache=False,
                 ban_recompute_materialized_backward=not expects_fp8):
             call = compile_fx.compile_fx(module, inputs, inner_compile=compile,
-                                         config_patches=self._config)
+                                         config_patches=config or None)
         # With this Backend, whose parts it calls.
         return _hold(call, self, inputs)
 
@@ -212,14 +227,38 @@ class Backend:
         self.parts.append(unit)
         return unit
 
+    def _keep(self, number, forward, backward, outputs, parameters):
+        """Compiles a backward that takes codes, of a joint graph that was divided. Returns what _compile does, or None: it
+        takes none."""
+        found = kept_codes.find(forward, backward, outputs, parameters)
+        if fused_linears.has_layers(backward.graph):
+            return None
+        saved, name = graphs.get_saved_parameters(forward.graph, parameters), f"graph{number}.backward"
+
+        def compile(module, infos):
+            names = graphs.name_backward(module.graph, parameters, saved)
+            names.infos.update(infos)
+            return names, self._compile(name, module, names)
+
+        while found:
+            module, (names, made), uses, may_stay = kept_codes.try_compile(backward, found, compile)
+            if may_stay:
+                self.kept += kept_codes.describe(f"graph{number}", backward, uses, names.layers)
+                self._calls += kept_codes.replace(forward, module, uses)
+                backward.graph = module.graph
+                backward.recompile()
+                return made
+            found = list(uses)
+        return None
+
     def _compile(self, name, graph, names):
-        target = self._find_target(graph)
-        has_recipe = self.recipe is not None or bool(self.options.get("recipe_file"))
+        """Puts parts into a graph. Returns a fused_linears result, or None, and partitions.Compiled, or None."""
+        target, fused = self._find_target(graph), None
         if fused_linears.has_layers(graph.graph):
             self._may_have_none = True
-            self._fuse(name, graph, names, target)
-            if not has_recipe:
-                return
+            fused = fused_linears.fuse(name, graph, names, target)
+            if not self._has_recipe():
+                return fused, None
         # Not before it is needed: it takes torch-mlir.
         from fp8.torch import partitions
 
@@ -234,25 +273,30 @@ class Backend:
         chooses = self._only_faster and recipe and self._find_device(graph) is not None
         made = partitions.compile_graph(name, graph, names, compile, self._cache_weights,
                                         find_slower if chooses else None)
-        for part in made.parts:
-            part.steps = self._ends_steps
-        self.parts.extend(made.parts)
-        self._calls.extend(made.calls)
-        self._remarks.extend(made.remarks)
-        self.left.extend(made.left)
-        if name.endswith(".backward") and made.remarks and not has_recipe and not (
+        if name.endswith(".backward") and made.remarks and not self._has_recipe() and not (
                 self._may_have_none or _has_layers(graph.graph)):
             self._may_have_none = True
             warnings.warn("fp8: no product of this model is in FP8, since the backend has no recipe: "
                           "torch.compile(model, backend=\"fp8\", options={\"recipe\": \"rowwise\"}); \"none\" is none without this",
                           stacklevel=2)
+        return fused, made
 
-    def _fuse(self, name, graph, names, target):
-        """Compiles quantized layers with what is between them."""
-        made = fused_linears.fuse(name, graph, names, target)
-        self.fused.extend(made.parts)
-        self._calls.extend(made.calls)
-        self.left.extend(made.lines)
+    def _add(self, fused, made):
+        """Adds what _compile has made of a graph that stays."""
+        if fused is not None:
+            self.fused.extend(fused.parts)
+            self._calls.extend(fused.calls)
+            self.left.extend(fused.lines)
+        if made is not None:
+            for part in made.parts:
+                part.steps = self._ends_steps
+            self.parts.extend(made.parts)
+            self._calls.extend(made.calls)
+            self._remarks.extend(made.remarks)
+            self.left.extend(made.left)
+
+    def _has_recipe(self):
+        return self.recipe is not None or bool(self.options.get("recipe_file"))
 
     def _get_recipe(self):
         """The text of the one recipe, or None."""
@@ -302,6 +346,8 @@ class Backend:
             print(f"{count} graph break{'s' * (count > 1)}: {reason.strip().splitlines()[0]}")
         for text in (self.attention or self._usual).taken if self.attention or self._usual else ():
             print(f"attention of {text}: fp8.attention")
+        for kept in self.kept:
+            print(kept)
         for line in dict.fromkeys(self.left):
             print(line)
 

@@ -22,8 +22,10 @@ from fp8 import imports
 from fp8.torch import graphs
 
 FUNCTION = "main"
-# Quantizes the arguments that are saved, where there are some.
+# Quantizes the weights that are saved, where there are some.
 QUANTIZE = "quantize_weights"
+# Quantizes one activation that is saved, of which there may be several: with its name behind.
+KEEP = "quantize_"
 
 
 class _Locations(ContextCache):
@@ -228,16 +230,19 @@ def convert(module, infos, layers):
 
 
 def _add_quantize(module, infos, types):
-    """The function that the saved arguments come from: fp8-save-quantized fills it."""
+    """The functions that saved arguments come from: fp8-save-quantized fills them. Weights are quantized together,
+    activations each when it is there."""
     saved = [(info, kind) for info, kind in zip(infos, types) if info.is_saved]
-    if not saved:
-        return
-    arguments = ", ".join(
-        f"%a{i}: {kind} {{fp8.name = {ir.StringAttr.get(info.name)}, fp8.weight, "
-        f"fp8.save = {ir.StringAttr.get(info.name)}}}" for i, (info, kind) in enumerate(saved))
-    made = ir.Module.parse(f"func.func @{QUANTIZE}({arguments}) {{ return }}")
-    function = made.body.operations[0].detach_from_parent()
-    module.body.append(function)
+    functions = {KEEP + info.name: [(info, kind)] for info, kind in saved if not info.is_weight}
+    weights = [(info, kind) for info, kind in saved if info.is_weight]
+    if weights:
+        functions[QUANTIZE] = weights
+    for name, arguments in functions.items():
+        text = ", ".join(
+            f"%a{i}: {kind} {{fp8.name = {ir.StringAttr.get(info.name)}, {'fp8.weight, ' * info.is_weight}"
+            f"fp8.save = {ir.StringAttr.get(info.name)}}}" for i, (info, kind) in enumerate(arguments))
+        made = ir.Module.parse(f"func.func @{name}({text}) {{ return }}")
+        module.body.append(made.body.operations[0].detach_from_parent())
 
 
 def _set_roles(module):

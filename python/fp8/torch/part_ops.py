@@ -37,15 +37,43 @@ class Call:
 
     def __init__(self, run, module):
         self._run, self._prepared = run, None
-        self._module = module
+        self._module, self._stand_ins = module, []
         self._are_sizes = [not isinstance(node.meta["val"], torch.Tensor)
                            for node in module.graph.nodes if node.op == "placeholder"]
+        self._module_sizes = list(self._are_sizes)
         self.key = _find_key(module)
         _calls[self.key] = self
 
-    def _merge(self, tensors, sizes):
+    @property
+    def runs(self):
+        return self._run
+
+    def find_place(self, place):
+        """Which argument of all a tensor is, by its number among tensors."""
+        return [i for i, is_size in enumerate(self._are_sizes) if not is_size][place]
+
+    def expand(self, place, values, before):
+        """From now on takes tensors such as `values` for one, by its number among tensors, which was such as `before`."""
+        at = self.find_place(place)
+        self._are_sizes[at:at + 1] = [False] * len(values)
+        # Take from the first one the sizes that are not known.
+        known = [str(size) for size in values[0].shape]
+        sizes = [size if isinstance(size, int) else known.index(str(size)) for size in before.shape]
+        are_known = [isinstance(size, int) for size in before.shape]
+        self._stand_ins.append((place, len(values), sizes, are_known, before.dtype))
+
+    def _restore(self, tensors):
+        """What has the sizes that `module` takes, of tensors that stand for others."""
+        tensors = list(tensors)
+        for place, count, sizes, are_known, dtype in reversed(self._stand_ins):
+            codes = tensors[place]
+            own = [size if is_known else codes.shape[size] for size, is_known in zip(sizes, are_known)]
+            tensors[place:place + count] = [codes.new_empty(own, dtype=dtype)]
+        return tensors
+
+    def _merge(self, tensors, sizes, are_sizes=None):
         tensors, sizes = iter(tensors), iter(sizes)
-        return [next(sizes if is_size else tensors) for is_size in self._are_sizes]
+        return [next(sizes if is_size else tensors) for is_size in are_sizes or self._are_sizes]
 
     def split(self, arguments):
         """The tensors and the sizes of a list of arguments."""
@@ -72,7 +100,7 @@ class Call:
         outputs = next(iter(reversed(self._module.graph.nodes))).args[0]
         values = [output.meta["val"] for output in outputs]
         if any(isinstance(size, torch.SymInt) for value in values for size in value.shape):
-            values = torch.fx.Interpreter(self._module).run(*self._merge(tensors, sizes))
+            values = torch.fx.Interpreter(self._module).run(*self._merge(self._restore(tensors), sizes, self._module_sizes))
         return [torch.empty(value.shape, dtype=value.dtype, device=value.device)
                 for value in values]
 

@@ -6,6 +6,11 @@ import fp8
 from fp8 import _core, imports
 from fp8.torch import graphs, importer, seeds
 from fp8.torch.dense import make_dense
+from fp8.torch.kept_codes import KeptFunction
+
+
+def _make_dense(values):
+    return [make_dense(value) if isinstance(value, torch.Tensor) else value for value in values]
 
 
 class _Weights:
@@ -60,32 +65,56 @@ class Part:
         self.state = fp8.State(program) if has_state else None
         if has_state:
             seeds.seed(self.state)
-        quantize = program.functions.get(importer.QUANTIZE)
         self._weights, self._prepared = None, _core.PreparedCalls()
+        # By the number of the argument that codes stand for.
+        self.kept = {}
+        infos = self._find_kept(infos)
+        quantize = program.functions.get(importer.QUANTIZE)
         if quantize is not None and quantize.results:
             self._weights = _Weights(quantize, infos, self._function.arguments)
 
-    def __call__(self, *arguments):
-        if self._weights is None:
-            results = self._prepared.run(0, list(arguments), self.steps)
-            if results is not None:
-                return tuple(results)
-        arguments = [make_dense(value) if isinstance(value, torch.Tensor) else value
-                     for value in arguments]
-        with torch.no_grad():
-            if self._weights:
-                arguments = self._weights.replace(arguments, self.state, not self.steps)
-            state = self.state if self._function.takes_state else None
-            results = self._function(*arguments, state=state)
-        if self._weights is None:
-            self._function.prepare(self._prepared, 0, arguments, list(range(len(arguments))),
-                                   self.state)
-        if self.steps:
+    def _find_kept(self, infos):
+        """The same infos with those of codes in place of activations that are taken so."""
+        left = {info.name for info in self._function.arguments}
+        taken = []
+        for place, info in enumerate(infos):
+            if not info.is_saved or info.is_weight or info.name in left:
+                taken.append(info)
+                continue
+            function = self.program.functions[importer.KEEP + info.name]
+            self.kept[place] = KeptFunction(self, function, len(self.kept))
+            taken += [imports.ValueInfo(result.name) for result in function.results]
+        return taken
+
+    def call(self, kind, function, arguments, ends_step):
+        """Calls a function of the program, by its number among prepared calls."""
+        results = self._prepared.run(kind, list(arguments), ends_step)
+        if results is not None:
+            return tuple(results)
+        arguments = _make_dense(arguments)
+        results = self._compute(function, arguments)
+        function.prepare(self._prepared, kind, arguments, list(range(len(arguments))), self.state)
+        if ends_step:
             self.end_step()
+        return results
+
+    def _compute(self, function, arguments):
+        with torch.no_grad():
+            results = function(*arguments, state=self.state if function.takes_state else None)
         results = results if isinstance(results, tuple) else (results,)
         # Sizes are numbers to PyTorch.
         return tuple(int(value) if info.shape is None else value
-                     for info, value in zip(self._function.results, results))
+                     for info, value in zip(function.results, results))
+
+    def __call__(self, *arguments):
+        if self._weights is None:
+            return self.call(0, self._function, arguments, self.steps)
+        with torch.no_grad():
+            arguments = self._weights.replace(_make_dense(arguments), self.state, not self.steps)
+        results = self._compute(self._function, arguments)
+        if self.steps:
+            self.end_step()
+        return results
 
     def end_step(self):
         if self._weights:
@@ -100,5 +129,5 @@ def convert_program(module, names, caches_weights=False):
     infos = [names.infos.get(node.name, imports.ValueInfo(None))
              for node in graphs.get_placeholders(module.graph)]
     if caches_weights:
-        infos = [info._replace(is_saved=info.is_weight and not info.is_gradient) for info in infos]
+        infos = [info._replace(is_saved=info.is_saved or info.is_weight and not info.is_gradient) for info in infos]
     return importer.convert(module, infos, names.layers), infos
