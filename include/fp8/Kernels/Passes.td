@@ -261,9 +261,9 @@ def FoldLiftsPass : Pass<"fp8-fold-lifts", "::mlir::ModuleOp"> {
     reads packed weights in their place. Those for Hopper do. Weights of others
     are lifted in memory, before each product, and a remark says so.
 
-    So it does with an `fp8.dequantize` to bf16, by which `fp8-decode-operands` has
-    operands of MXFP8, MXFP4 and NVFP4 decoded: kernels for Hopper read codes and
-    factors. That is done where it is expected to take less time than bf16 in
+    So it does with an `fp8.dequantize` to bf16 or f16, by which `fp8-decode-operands`
+    has operands of MXFP8, MXFP4 and NVFP4 decoded, or of E4M3 with factors of
+    tensors, rows or 128x128: kernels for Hopper read codes and factors. That is done where it is expected to take less time than bf16 in
     memory, and wherever rows are not counted before the program runs. What
     the program quantizes itself is decoded with that.
 
