@@ -176,6 +176,9 @@ class KeptCodesTest(unittest.TestCase):
         states = [{(part.name, name): slot.scale for part in way.backend.parts for name, slot in part.state.slots.items()}
                   for way in (before, after)]
         self.assertEqual(*states)
+        # Also of the other, whose amaxes the other half records.
+        before.backend.load_state_dict(after.backend.state_dict())
+        after.backend.load_state_dict(before.backend.state_dict())
 
     def test_chains(self):
         self.check(["first", "second"], Dropped, "current")

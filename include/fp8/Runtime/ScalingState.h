@@ -267,8 +267,7 @@ typedef struct fp8rt_load_report {
 /// null. Of histories of another length the newest amaxes are kept, and zeros
 /// come in as the oldest. Errors: FP8RT_ERROR_FILE; FP8RT_ERROR_VERSION;
 /// FP8RT_ERROR_MISMATCH if the recipe is another, any other option of it
-/// differs, a slot's format, role or operand, or if not one slot has the same
-/// name.
+/// differs, a slot's format or operand, or if not one slot has the same name.
 fp8rt_status fp8rt_state_load(fp8rt_state state, const char *path,
                               uint32_t flags, fp8rt_load_report *report);
 

@@ -71,6 +71,36 @@ TEST_F(ScalingStateFile, RoundTrips) {
   ASSERT_EQ(fp8rt_state_destroy(copy), FP8RT_OK);
 }
 
+/// A product's operand has the same amaxes whoever of its two products
+/// quantizes it, and others than another operand.
+TEST_F(ScalingStateFile, LoadsWhatAnotherProductRecorded) {
+  auto create = [](const char *role, const char *operand, fp8rt_state &made) {
+    std::string manifest = std::string(R"({"version": 1,
+      "amax_history_len": 17, "slots": [{"name": "a", "format": "e4m3",
+      "role": ")") + role + R"(", "operand": ")" +
+                           operand + R"("}]})";
+    return fp8rt_state_create(manifest.data(), manifest.size(), &made);
+  };
+  fp8rt_state saved, loading, other;
+  ASSERT_EQ(create("wgrad", "activation", saved), FP8RT_OK);
+  ASSERT_EQ(create("fprop", "activation", loading), FP8RT_OK);
+  ASSERT_EQ(create("fprop", "weight", other), FP8RT_OK);
+  ASSERT_EQ(fp8rt_state_set_scale(saved, "a", 8), FP8RT_OK);
+  ASSERT_EQ(fp8rt_state_save(saved, path.c_str()), FP8RT_OK);
+  EXPECT_EQ(fp8rt_state_load(loading, path.c_str(), FP8RT_LOAD_STRICT, nullptr),
+            FP8RT_OK)
+      << fp8rt_get_last_error();
+  float scale;
+  ASSERT_EQ(fp8rt_state_get_scale(loading, "a", &scale), FP8RT_OK);
+  EXPECT_EQ(scale, 8);
+  EXPECT_EQ(fp8rt_state_load(other, path.c_str(), 0, nullptr),
+            FP8RT_ERROR_MISMATCH);
+  EXPECT_EQ(fp8rt_get_last_error(), path + ": slot 'a': expected operand "
+                                           "'weight', but got 'activation'");
+  for (fp8rt_state made : {saved, loading, other})
+    fp8rt_state_destroy(made);
+}
+
 TEST_F(ScalingStateFile, MakesNoStateOfABadFile) {
   fp8rt_state copy = 7;
   EXPECT_EQ(fp8rt_state_create_from_file(path.c_str(), &copy),
