@@ -162,3 +162,17 @@ func.func @odd_blocks(%a: tensor<?x2848xbf16>, %w: !odd_block) -> tensor<?x4096x
   %0 = fp8.matmul %a, %b accumulate = fast : tensor<?x2848xbf16>, tensor<4096x2848xbf16> -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
+
+// Batches that share factors have no kernel.
+!shared = !fp8.scaled<4x128x256xf8E4M3FN, block = [2, 128, 128], scale = f32>
+!whole = !fp8.scaled<4x128x64xf8E4M3FN, block = [*, 1, 32], scale = f8E8M0FNU>
+// CHECK-LABEL: func.func @shared_by_batches
+// CHECK-NOT: fp8.folded
+// CHECK: return
+func.func @shared_by_batches(%a: tensor<4x8x256xbf16>, %c: tensor<4x8x64xbf16>, %w: !shared, %v: !whole) -> (tensor<4x8x128xbf16>, tensor<4x8x128xbf16>) {
+  %b = fp8.dequantize %w : !shared -> tensor<4x128x256xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast : tensor<4x8x256xbf16>, tensor<4x128x256xbf16> -> tensor<4x8x128xbf16>
+  %d = fp8.dequantize %v : !whole -> tensor<4x128x64xbf16>
+  %1 = fp8.matmul %c, %d accumulate = fast : tensor<4x8x64xbf16>, tensor<4x128x64xbf16> -> tensor<4x8x128xbf16>
+  return %0, %1 : tensor<4x8x128xbf16>, tensor<4x8x128xbf16>
+}

@@ -45,6 +45,10 @@ Lifting fp8::getLifting(ScaledType type) {
   int64_t rank = type.getRank();
   int64_t rows = type.getBlock()[rank - 2], k = type.getBlock()[rank - 1];
   Type code = type.getElementType(), factor = type.getScaleType();
+  // Those of batches and of groups are their own.
+  if (llvm::any_of(type.getBlock().drop_back(2),
+                   [](int64_t size) { return size != 1; }))
+    return Lifting::None;
   if (rows == 128 && k == 128 && factor.isF32() && isa<Float8E4M3FNType>(code))
     return Lifting::E4M3Blocks;
   if (rows != 1)
