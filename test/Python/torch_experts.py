@@ -105,6 +105,30 @@ class Experts(unittest.TestCase):
                     expected = module(X.float(), CHOSEN, SHARE.float())
                     self.assertLess(get_error(made(X.float(), CHOSEN, SHARE.float()), expected), 1e-5)
 
+    def test_states_of_other_factors(self):
+        """How many scales of a tensor experts have is up to their values: a state_dict with others is loaded, and one with three
+        is not."""
+        module, made = get_experts("mixtral").float(), []
+        scheme = schemes.make_scheme("nvfp4", False, "nvfp4", "bf16")
+        second = quantize(module, weights="nvfp4", activations="bf16")["experts"].second
+        for ratio in (1, 3):
+            writer = experts.Writer(scheme, 4, 256, 128, "cpu", 2)
+            for i in range(4):
+                writer.put_stored(i, [schemes.quantize_weight(half[i] * scale, scheme) for half, scale in zip(
+                    (module.gate_up_proj[:, :128],) * 2, (1, ratio))])
+            made.append(QuantizedExperts(module, writer.finish(), copy.deepcopy(second)))
+        with torch.no_grad():
+            for own, other in (made, made[::-1]):
+                self.assertNotEqual(own.first.weight_global_scale.shape, other.first.weight_global_scale.shape)
+                loaded, state = copy.deepcopy(other), own.state_dict()
+                before = {name: value.shape for name, value in state.items()}
+                loaded.load_state_dict(state)
+                self.assertEqual({name: value.shape for name, value in state.items()}, before)
+                self.assertTrue(torch.equal(loaded(X, CHOSEN, SHARE), own(X, CHOSEN, SHARE)))
+                state["gate_up_proj.weight_global_scale"] = torch.ones(4, 3)
+                with self.assertRaisesRegex(RuntimeError, "size mismatch for gate_up_proj.weight_global_scale"):
+                    loaded.load_state_dict(state)
+
     def test_two_factors(self):
         """A gate and what goes with it in NVFP4, each with its own scale for the tensor: rows have one number for each, no
         element has one. Where both scales are one, so are the numbers."""

@@ -14,6 +14,7 @@ from fp8.torch.expert_programs import Gate, Shape
 from fp8.torch.quantized_linear import QuantizedWeight
 
 PROJECTIONS = ("gate_up_proj", "up_proj", "down_proj")
+_FACTORS = "weight_global_scale"
 
 
 def find_projections(module):
@@ -75,9 +76,24 @@ class QuantizedGroups(QuantizedWeight):
         return Shape(self._scheme, self.groups, self.out_features, self.in_features, bias,
                      factors is not None and factors.shape[1] == 1)
 
+    def make_room(self, state_dict, prefix):
+        """Takes as many scales for a tensor as a state_dict has of each expert. How many there are is up to their values."""
+        own, given = self._parameters.get(_FACTORS), state_dict.get(prefix + _FACTORS)
+        if own is not None and given is not None and own.shape == (self.groups, 1) and given.shape == (self.groups, 2):
+            self._parameters[_FACTORS] = nn.Parameter(own.detach().repeat(1, 2), requires_grad=False)
+
+    def _load_from_state_dict(self, state_dict, prefix, *arguments):
+        own, given = self._parameters.get(_FACTORS), state_dict.get(prefix + _FACTORS)
+        is_one = own is not None and given is not None and own.shape == (self.groups, 2) and given.shape == (self.groups, 1)
+        if is_one:
+            state_dict[prefix + _FACTORS] = given.repeat(1, 2)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
+        if is_one:
+            state_dict[prefix + _FACTORS] = given
+
     def has_two_factors(self):
         """Whether a gate and what goes with it have scales of their own for a tensor."""
-        factors = self._parameters.get("weight_global_scale")
+        factors = self._parameters.get(_FACTORS)
         return factors is not None and factors.shape[1] == 2
 
     def extra_repr(self):
@@ -135,6 +151,13 @@ class QuantizedExperts(nn.Module):
         super()._apply(fn, recurse)
         self.describe()
         return self
+
+    def _load_from_state_dict(self, state_dict, prefix, *arguments):
+        # Projections load theirs after this.
+        if self.names[0] == "gate_up_proj":
+            self.first.make_room(state_dict, f"{prefix}gate_up_proj.")
+            self.describe()
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     @property
     def first(self):
