@@ -213,6 +213,12 @@ class LoRA(unittest.TestCase):
             self.assertTrue(all(layer.scheme.arranged for layer in layers))
             self.assertTrue(all(map(torch.equal, after, before)))
             self.assertTrue(torch.equal(model(input_ids=IDS).logits, apart))
+            # Who asks for plain codes in between has them afterwards, too.
+            model.merge_adapter()
+            fp8.torch.arrange(model, arranged=False)
+            model.unmerge_adapter()
+            self.assertFalse(any(layer.scheme.arranged for layer in layers))
+            self.assertTrue(torch.equal(model(input_ids=IDS).logits, apart))
 
     def test_conv1d(self):
         """GPT-2's config says that weights are the other way round, which codes are not."""

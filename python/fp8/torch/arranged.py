@@ -87,6 +87,9 @@ def arrange(model, arranged=True):
         other = next((reasons[layer] for layer in row.layers if reasons.get(layer)), None)
         reasons.update((layer, other) for layer in row.layers if other)
     for module, reason in reasons.items():
+        if not arranged and getattr(module, "left_order", False):
+            # Adapters that are taken out do not undo this.
+            module.left_order = False
         if reason is None:
             set_arranged(module, arranged)
     for row in rows.values():
@@ -100,15 +103,16 @@ def arrange(model, arranged=True):
 def make_plain(layer):
     """Puts back codes of an arranged layer and of those beside it, for values that arranged ones cannot have, until arrange_again."""
     for each in _list_row(layer):
-        each.left_order = True
-        set_arranged(each, False)
+        if each.scheme.arranged:
+            each.left_order = True
+            set_arranged(each, False)
     _lay(layer)
 
 
 def arrange_again(layer):
     """Arranges what make_plain put back, once all of it can be."""
-    row = _list_row(layer)
-    if all(each.left_order and find_reason(each) is None for each in row):
+    row = [each for each in _list_row(layer) if each.left_order]
+    if row and all(find_reason(each) is None for each in row):
         for each in row:
             each.left_order = False
             set_arranged(each, True)
