@@ -98,11 +98,13 @@ class Linear(lora.Linear):
             super().unmerge()  # Which says that there is nothing to do.
             return
         base, (was_arranged, codes) = self.get_base_layer(), self._codes
-        if was_arranged != base.scheme.arranged:
-            change = code_order.arrange_codes if base.scheme.arranged else code_order.restore_codes
-            old, new = ("weight_arranged", base.scheme.plain_codes)[::-1 if base.scheme.arranged else 1]
-            codes = {new if name == old else name: change(value, base.scheme.packed) if name == old else value
-                     for name, value in codes.items()}
+        if base.scheme.arranged and not was_arranged:
+            # Arranged codes may have no room for what there was before.
+            arranged.make_plain(base)
+        elif was_arranged and not base.scheme.arranged:
+            plain = code_order.restore_codes(codes["weight_arranged"], base.scheme.packed)
+            codes = {base.scheme.plain_codes if name == "weight_arranged" else name:
+                     plain if name == "weight_arranged" else value for name, value in codes.items()}
         base.set_tensors(codes)
         arranged.arrange_again(base)
         self._codes = None

@@ -220,6 +220,25 @@ class LoRA(unittest.TestCase):
             self.assertFalse(any(layer.scheme.arranged for layer in layers))
             self.assertTrue(torch.equal(model(input_ids=IDS).logits, apart))
 
+    def test_unmerge_of_what_arranged_codes_cannot_have(self):
+        """Codes that are arranged while an adapter is merged, which took away what they have no room for."""
+        base = torch.nn.ModuleDict({"q_proj": torch.nn.Linear(64, 64, False).bfloat16()})
+        column, row = torch.full((64, 1), 2.0**21), torch.ones(1, 64)
+        base["q_proj"].weight.data.copy_(column @ row)
+        fp8.torch.quantize_for_inference(base, weights="mxfp8", activations="bf16")
+        config = peft.LoraConfig(r=1, lora_alpha=1, target_modules=["q_proj"])
+        model = peft.inject_adapter_in_model(fp8.peft.register(config), base)
+        layer = model["q_proj"].base_layer
+        self.assertIn("larger than 2^7", fp8.torch.arrange(model)["q_proj.base_layer"])
+        before = [value.view(torch.uint8).clone() for value in layer.get_tensors()]
+        model["q_proj"].lora_A["default"].weight.data.copy_(row)
+        model["q_proj"].lora_B["default"].weight.data.copy_(-column)
+        model["q_proj"].merge()
+        self.assertEqual(fp8.torch.arrange(model)["q_proj.base_layer"], "arranged")
+        model["q_proj"].unmerge()
+        self.assertFalse(layer.scheme.arranged)
+        self.assertTrue(all(map(torch.equal, [value.view(torch.uint8) for value in layer.get_tensors()], before)))
+
     def test_conv1d(self):
         """GPT-2's config says that weights are the other way round, which codes are not."""
         torch.manual_seed(0)
