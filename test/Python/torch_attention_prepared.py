@@ -6,6 +6,7 @@ and gradients, what is not like them is found out, and few functions are called.
 import contextlib
 import copy
 import sys
+import types
 import unittest
 from unittest import mock
 
@@ -20,6 +21,7 @@ from fp8.torch import attention_backward, attention_calls, attention_ops, attent
 GPU = attention_backward, attention_calls, attention_ops, attention_programs, attention_ready, coded_results
 DPA = fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True)
 MHA = fp8.DelayedScaling(amax_history_len=3, fp8_mha=True)
+ROTATED = fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True, dpa_smooth_k=True, dpa_hadamard=True)
 
 
 def make(*sizes, seed=0):
@@ -88,7 +90,7 @@ class Prepared(unittest.TestCase):
 
     def test_on_a_gpu(self):
         with emulate():
-            for recipe, is_outer in ((DPA, False), (MHA, True), (fp8.Float8CurrentScaling(fp8_dpa=True), False)):
+            for recipe, is_outer in ((DPA, False), (MHA, True), (fp8.Float8CurrentScaling(fp8_dpa=True), False), (ROTATED, False)):
                 # With a gradient and without, of two sizes.
                 self.assertLessEqual(self.check(train, recipe, is_outer=is_outer), 4)
 
@@ -116,6 +118,37 @@ class Prepared(unittest.TestCase):
             return results, {}
 
         self.assertLess(self.check(run), 12)
+
+    def test_types(self):
+        """Under autocast what has to be converted is looked at each time, whichever operand it is."""
+        q, k, v = (make(1, 2, 12, 32, seed=seed) for seed in range(3))
+        wide = q.float(), k.float(), v.float()
+
+        def run():
+            results = []
+            with fp8.torch.use_attention(format="e4m3"):
+                for tensors in (q, wide[1], v), (q, k, wide[2]), (wide[0], k, v):
+                    with torch.autocast("cpu", dtype=torch.bfloat16):
+                        results += [F.scaled_dot_product_attention(*tensors) for _ in range(2)]
+                    with self.assertRaises(RuntimeError):
+                        F.scaled_dot_product_attention(*tensors)
+            return results, {}
+
+        self.check(run)
+
+    def test_threads(self):
+        """One that adds a function while another does has another number."""
+        functions, given = attention_ready.Functions(), []
+        function = types.SimpleNamespace(runs_on_gpu=True, prepare=lambda calls, kind, *others: given.append(kind))
+
+        class Key:
+            def __hash__(self):
+                # Here the other thread has its turn.
+                functions.add("another", function, [])
+                return 1
+
+        functions.add(Key(), function, [])
+        self.assertEqual(len(set(given)), 2)
 
     def test_results_are_the_callers(self):
         q, k, v = (make(1, 12, 2, 32, seed=seed).transpose(1, 2).requires_grad_() for seed in range(3))

@@ -4,10 +4,13 @@ Two things are kept. `Functions` are those of programs, by what they are of: fro
 C. `Call` is what a call of PyTorch's function means, by its sizes, strides and options, so that nothing of it is checked or
 chosen again."""
 
+import itertools
+
 import torch
 
 from fp8 import _core
 from fp8.errors import UnsupportedError
+from fp8.torch import attention_transforms
 from fp8.torch.dense import is_on_gpu, is_recorded, make_dense
 
 # What more calls would be kept of begins again.
@@ -21,21 +24,23 @@ class Functions:
         self._clear()
 
     def _clear(self):
-        self._prepared, self._kinds = _core.PreparedCalls(), {}
+        # Other threads, as those of a backward on several GPUs, find all three or none, and no number twice.
+        self._made = _core.PreparedCalls(), {}, itertools.count()
 
     def run(self, key, tensors, ends=False):
         """The results, a list, or None where no such call was added; with `ends` the step of the state ends behind it."""
-        kind = self._kinds.get(key)
-        return None if kind is None else self._prepared.run(kind, tensors, ends)
+        prepared, kinds, _ = self._made
+        kind = kinds.get(key)
+        return None if kind is None else prepared.run(kind, tensors, ends)
 
     def add(self, key, function, tensors, state=None):
         """An fp8.Function that has been called with such tensors, and its State or None."""
         if not function.runs_on_gpu:
             return
-        if len(self._kinds) >= _MOST:
+        if len(self._made[1]) >= _MOST:
             self._clear()
-        function.prepare(self._prepared, self._kinds.setdefault(key, len(self._kinds)), list(tensors), list(range(len(tensors))),
-                         state)
+        prepared, kinds, numbers = self._made
+        function.prepare(prepared, kinds.setdefault(key, next(numbers)), list(tensors), list(range(len(tensors))), state)
 
     def __reduce__(self):
         return Functions, ()
@@ -73,10 +78,13 @@ def describe(number, query, key, value, is_causal, scale, enable_gqa, window, bo
     kind, dtype = query.device.type, query.dtype
     if kind not in ("cpu", "cuda") or torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind) != dtype:
         return None
+    # Autocast makes them of one type, and what comes here again would be as it was given.
+    if key.dtype != dtype or value.dtype != dtype:
+        return None
     saves = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-    return (saves, number, query.shape, key.shape, value.shape, query.stride(), key.stride(), value.stride(), dtype, key.dtype,
-            value.dtype, query.device, key.device, value.device, is_causal, scale, enable_gqa,
-            window if window is None else tuple(window), bottom_right, cap)
+    return (saves, number, query.shape, key.shape, value.shape, query.stride(), key.stride(), value.stride(), dtype, query.device,
+            key.device, value.device, is_causal, scale, enable_gqa, window if window is None else tuple(window), bottom_right,
+            cap)
 
 
 class Call:
@@ -117,7 +125,8 @@ class Call:
         """The gradients of tensors as programs take them."""
         if not self.is_ours or grad.dtype != output.dtype:
             return self.ops.run_backward(grad, query, key, value, factors, output, lse, None, None, None, None, *self.options)
-        return self.backward.run_codes(grad, (query, key, value), factors, output, lse, self.rule, self.heads_first, unit)
+        results = self.backward.run_codes(grad, (query, key, value), factors, output, lse, self.rule, self.heads_first, unit)
+        return attention_transforms.differentiate(results, self.options.format)
 
 
 class Attend(torch.autograd.Function):

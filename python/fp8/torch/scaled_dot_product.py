@@ -192,5 +192,5 @@ def compute(query, key, value, attn_mask=None, is_causal=False, scale=None, wind
         return results[0]
     kept = attention_transforms.limit(format, options.cap, sinks)
     if attention_transforms.SMOOTH in attention_transforms.split(kept)[1]:
-        return results[0], attention_transforms.correct_sums(results[1], query, key, scale)
+        return results[0], attention_transforms.correct_sums(results[1], query, key, options.scale)
     return tuple(results[:2])
