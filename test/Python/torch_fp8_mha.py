@@ -5,6 +5,8 @@ them. Its scale is the attention's own, in its state; all else that reads the re
 
 import copy
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -19,10 +21,12 @@ from torch.nn import functional as F
 import fp8
 import fp8.torch
 from fp8.torch import attention_calls, attention_scales, linear_ops, shared_codes
+from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.coded_results import CodedResult
 
 MHA = fp8.DelayedScaling(amax_history_len=3, fp8_mha=True)
 DPA = fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True)
+ROTATED = fp8.DelayedScaling(amax_history_len=3, fp8_mha=True, dpa_smooth_k=True, dpa_hadamard=True)
 
 
 def make(*sizes, seed=0):
@@ -273,13 +277,18 @@ class Graphs(unittest.TestCase):
     def test_codes(self):
         for is_outer in False, True:
             self.check(1, is_outer=is_outer)
+        # What is done before codes is no part of their type.
+        self.check(1, recipe=ROTATED)
 
-    def test_are_others_in_caches(self):
-        """A graph that PyTorch keeps for another process has the number of a recipe's unit."""
-        numbers = [attention_scales.AttentionScales(recipe).get_unit(attention_scales.find_text(recipe)).number >> linear_ops._COUNTED
-                   for recipe in (DPA, MHA, MHA)]
-        self.assertNotEqual(numbers[0], numbers[1])
-        self.assertEqual(numbers[1], numbers[2])
+    def test_kept_graphs(self):
+        """Inductor keeps graphs between processes by their texts: other operations are there of other recipes."""
+        kinds = {AttentionUnit(attention_scales.find_text(recipe)).number >> linear_ops._COUNTED
+                 for recipe in (MHA, DPA, MHA, ROTATED)}
+        self.assertEqual(len(kinds), 3)
+        # And no pass runs where there is one.
+        text = ("import torch, fp8.torch\nfrom fp8.torch import shared_codes\nshared_codes.use_in_graphs()\n"
+                "print([op.__name__ for op in (torch.ops.fp8.attention_forward_coded, torch.ops.fp8.linear_forward_coded)])")
+        subprocess.run([sys.executable, "-c", text], check=True, capture_output=True)
 
     def test_in_either_order(self):
         self.check(2, (2, 32, 64), "copy", is_shared=True)

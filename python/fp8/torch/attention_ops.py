@@ -104,8 +104,12 @@ def _run_saving(query, key, value, mask, ranges, sinks, state, *options):
     return tuple(compute(query, key, value, Others(mask, ranges, sinks, state), Options(*options), True))
 
 
+def find_code_type(options):
+    return attention_programs.CODES[attention_transforms.split(options.format)[0]]
+
+
 def _infer_saving(query, key, value, mask, ranges, sinks, state, *options):
-    codes = attention_programs.CODES[attention_transforms.split(Options(*options).format)[0]]
+    codes = find_code_type(Options(*options))
     saved = [made for x in (query, key, value)
              for made in (x.new_empty(x.shape, dtype=codes), x.new_empty((1, 1), dtype=torch.float32))]
     return (*_infer(query, value, options[0]), *saved)

@@ -82,7 +82,8 @@ class AttentionUnit(linear_ops.Unit):
     """What has the scales of one call of attention under a recipe. Each backward ends a step, unless `steps` is off."""
 
     def __init__(self, recipe, name="", data=None):
-        super().__init__(None, data)
+        # Graphs of those that give codes have other operations.
+        super().__init__(None, data, told=("attention", recipe))
         self.gives_codes = recipe.endswith("," + _CODES)
         recipe = attention_transforms.drop(recipe.removesuffix("," + _CODES))
         self.recipe, self.name, self.is_frozen, self.groups = recipe, name, False, set()
@@ -90,9 +91,6 @@ class AttentionUnit(linear_ops.Unit):
         self._prefix = _find_prefix(recipe, name) if kind == "static" else ""
         # A file without the scale of results is one of attention with numbers for a result.
         self.gives_codes &= kind != "static" or f"{self._prefix}{_RESULT}" in _list_slots(options.get("state", ""))
-        if self.gives_codes:
-            # Graphs that are kept between processes have other operations then.
-            self.number = linear_ops.renumber(self, recipe, _CODES)
         self._attribute = _write_attribute(recipe)
         # Whether operands, and the result, may have no scales yet.
         self._begins = self._begins_result = True

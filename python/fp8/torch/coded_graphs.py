@@ -27,7 +27,7 @@ def _run_attention(query, key, value, mask, ranges, sinks, state, saves, *option
 def _infer_attention(query, key, value, mask, ranges, sinks, state, saves, *options):
     infer = attention_ops._infer_saving if saves else attention_ops._infer_forward
     y, *others = infer(query, key, value, mask, ranges, sinks, state, *options)
-    codes = attention_ops.attention_programs.CODES[attention_ops.Options(*options).format]
+    codes = attention_ops.find_code_type(attention_ops.Options(*options))
     return [y.new_empty(y.shape, dtype=codes), y.new_empty((1, 1), dtype=torch.float32), *others]
 
 

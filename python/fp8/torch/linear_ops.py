@@ -33,13 +33,6 @@ def _make_number(*what):
     return int.from_bytes(digest[:4], "little") << _COUNTED | next(_numbers)
 
 
-def renumber(unit, *what):
-    """A number of a Unit for what else graphs depend on."""
-    number = _make_number(*what)
-    _units[number] = unit
-    return number
-
-
 class _Function:
     """A function of a program, called with tensors by the names of its arguments."""
 
@@ -82,7 +75,7 @@ class Unit:
     # Whether graphs for any number of rows call it.
     has_any_rows = False
 
-    def __init__(self, programs, saved=None, caches_weight=False, is_transposed=False):
+    def __init__(self, programs, saved=None, caches_weight=False, is_transposed=False, told=()):
         self.programs, self.state = programs, None
         self.steps, self.caches_weight = True, caches_weight
         self.is_transposed = is_transposed
@@ -90,8 +83,8 @@ class Unit:
         self.has_one_order = programs is not None and keeps_one_order(programs.recipe, programs.options)
         # Whether it multiplies with codes of x that another one has made.
         self.reuses = programs is not None and reuses_activations(programs.recipe, programs.options)
-        # Attention has programs of its own, which its calls say.
-        self.number = _make_number(*(() if programs is None else (
+        # Attention has programs of its own: it is `told` what graphs depend on.
+        self.number = _make_number(*(told if programs is None else (
             programs.recipe, programs.target, sorted(programs.options.items()), is_transposed)))
         self._saved = saved
         self.used, self._functions, self._weight = {}, {}, None
