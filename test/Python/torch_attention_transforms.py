@@ -71,6 +71,19 @@ class Transforms(unittest.TestCase):
             self.assertTrue(torch.equal(one, one.mT))
             self.assertEqual(int((one[0] != 0).sum()), size)
 
+    def test_kept_matrices(self):
+        """What fake tensors and inference mode made is not what others multiply by."""
+        x, columns = make(3, 48), 48
+        expected = x @ attention_transforms.make_matrix(columns, True, torch.float32, torch.device("cpu"))
+        with FakeTensorMode():
+            attention_transforms.rotate(torch.empty(3, columns), True)
+        with torch.inference_mode():
+            self.assertTrue(torch.equal(attention_transforms.rotate(x, True), expected))
+        x.requires_grad_()
+        y = attention_transforms.rotate(x, True)
+        y.sum().backward()
+        self.assertTrue(torch.equal(y, expected))
+
     def test_codes(self):
         """Those of a program are those of what is computed here, where sums are exact."""
         data = [torch.randint(-8, 9, sizes, generator=torch.Generator().manual_seed(8)).bfloat16()
@@ -251,6 +264,17 @@ class Recipes(unittest.TestCase):
                                                   filter=lambda module, name: not isinstance(module, nn.Linear))
                 again.load_state_dict(model.state_dict())
                 self.assertTrue(torch.equal(again(self.x), model(self.x)))
+
+    def test_scales(self):
+        """A module's own scales have what the recipe says, with fp8_dpa and without, which is for modules that have none."""
+        data, chosen = make_data("offset"), {"dpa_smooth_k": True, "dpa_hadamard": True}
+        expected = compute(*data).detach()
+        for options in {}, {"fp8_dpa": True}:
+            scales = fp8.torch.AttentionScales(fp8.DelayedScaling(**options, **chosen))
+            for _ in range(2):
+                y = fp8.torch.scaled_dot_product_attention(*data, scales=scales)
+                y.sum().backward()
+            self.assertLess(get_error(y.detach(), expected), 0.06)
 
     def test_graphs(self):
         recipe = fp8.DelayedScaling(fp8_dpa=True, dpa_smooth_k=True)

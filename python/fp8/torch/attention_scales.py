@@ -14,7 +14,7 @@ from torch import nn
 
 from fp8.compiler import get_default_target
 from fp8.errors import ArgumentError
-from fp8.recipes import get_attention_text, get_text
+from fp8.recipes import Recipe, get_attention_text, get_text, write_transforms
 from fp8.torch import attention_programs, attention_ready, attention_transforms, linear_ops, saved
 from fp8.torch.coded_results import CodedResult
 
@@ -214,6 +214,8 @@ class AttentionScales(nn.Module):
     def __init__(self, recipe, name=""):
         super().__init__()
         text = None if recipe is None else find_text(recipe) or get_text(recipe)
+        if isinstance(recipe, Recipe) and find_text(recipe) is None:
+            text = write_transforms(text, recipe)
         if text is None or not has_scales(text):
             raise ArgumentError(f"expected a recipe with scales of other steps, delayed or static, but got '{text}'")
         self.recipe, self.name, self.is_frozen = text, name, False
