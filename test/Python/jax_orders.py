@@ -46,6 +46,15 @@ class Orders(unittest.TestCase):
         self.check(lambda x: (jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cumsum(x, 1, reverse=True)), x, exact=False)
         self.check(lambda x: (lax.cummax(x, 0), lax.cummin(x, 1, reverse=True), jnp.cumsum((x > 0).astype(jnp.int32), 1)), x)
         self.check(jax.grad(lambda x: (jnp.cumsum(x, 1) ** 2).sum()), draw(3, 9), exact=False)
+        self.check(lambda x: (lax.cummax(x), lax.cummin(x)), jnp.asarray([3, 2**32 - 1, 7], jnp.uint32))
+        # Refused as what it is, and no error of ours.
+        with self.assertRaisesRegex(fp8.UnsupportedError, "scan"):
+            fp8.jax.compile(lambda x: jnp.abs(jnp.cumsum(x * 1j)), "none", target="cpu", cache=False)(x)
+
+    def test_gradients(self):
+        """Indices of a sort's gradient have no sign."""
+        self.check(jax.grad(lambda x: (jnp.sort(x, 0) * jnp.arange(18).reshape(6, 3)).sum()), draw(6, 3))
+        self.check(jax.grad(lambda x: (lax.top_k(x, 2)[0] * jnp.arange(12).reshape(6, 2)).sum()), draw(6, 3))
 
     def test_pooling(self):
         x = draw(2, 6, 8, 3)

@@ -6,6 +6,8 @@ that it may have, and needs neither atomics nor an order.
 
 import re
 
+from fp8.jax import elementwise
+
 # What a scatter combines by: the operation for floats, for integers, and its neutral element.
 COMBINES = {
     "add": ("arith.addf", "arith.addi", "-0.0", "0"), "multiply": ("arith.mulf", "arith.muli", "1.0", "1"),
@@ -23,8 +25,12 @@ def write(operation, name):
     types = [operand.type for operand in operation.operands]
     element, index = str(types[0].element_type), str(types[1].element_type)
     combine = _find_combination(operation, element)
-    if combine is None or not re.fullmatch(r"i\d+", index) or any(extent < 0 for each in types for extent in each.shape):
+    if combine is None or not re.fullmatch(r"u?i\d+", index) or any(extent < 0 for each in types for extent in each.shape):
         return None
+    # Indices without a sign, as the gradient of a sort has, become ones with one, of which negative ones are no place either.
+    given, index = str(types[1]), {"ui64": "i64"}.get(index, "i32" if index.startswith("u") else index)
+    signed = elementwise.write_type(types[1].shape, index)
+    argument, signs = ("%i", []) if given == signed else ("%given", [f"  %i = stablehlo.convert %given : ({given}) -> {signed}"])
     places = _Places(str(operation.attributes["scatter_dimension_numbers"]), types)
     loops, rank = places.loops, len(types[0].shape)
     all_loops = ", ".join(f"d{loop}" for loop in range(len(loops)))
@@ -32,11 +38,11 @@ def write(operation, name):
     indices = f"tensor<{''.join(f'{extent}x' for extent in places.index_shape)}{index}>"
     count = len(places.scattered)
     slices = [f"  %i{each} = tensor.extract_slice %i[{places.write_slice(each, 'offset')}] [{places.write_slice(each, 'size')}] "
-              f"[{places.write_slice(each, 'stride')}] : {types[1]} to {indices}" for each in range(count)]
+              f"[{places.write_slice(each, 'stride')}] : {signed} to {indices}" for each in range(count)]
     maps = [write_map(places.updates), *[write_map(places.index_loops)] * count, write_map(range(rank))]
     kinds = ", ".join(f'"{"parallel" if loop < rank else "reduction"}"' for loop in range(len(loops)))
     return "\n".join([
-        f"func.func private @{name}(%x: {types[0]}, %i: {types[1]}, %u: {types[2]}) -> {types[0]} {{", *slices,
+        f"func.func private @{name}(%x: {types[0]}, {argument}: {given}, %u: {types[2]}) -> {types[0]} {{", *signs, *slices,
         f"  %r = linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}}",
         f"      ins({', '.join(['%u', *(f'%i{each}' for each in range(count))])} : {', '.join([str(types[2]), *[indices] * count])})"
         f" outs(%x : {types[0]}) {{",

@@ -24,7 +24,8 @@ def write_scan(operation, name):
     ones = [_read(operation, key) for key in ("window_strides", "base_dilations", "window_dilations")]
     scanned = [each for each, size in enumerate(sizes) if size != 1]
     kind = elementwise.is_combination(operation, 0, scatters.COMBINES)
-    if len(scanned) != 1 or kind is None or any(set(each) - {1} for each in ones) or any(extent < 0 for extent in shape):
+    is_number = re.fullmatch(r"b?f\d+|u?i\d+", element)
+    if len(scanned) != 1 or kind is None or not is_number or any(set(each) - {1} for each in ones) or any(extent < 0 for extent in shape):
         return None
     dim = scanned[0]
     extent, pads = shape[dim], [padding[2 * each:2 * each + 2] or [0, 0] for each in range(len(shape))]
@@ -68,9 +69,11 @@ def _is_neutral(value, kind, element):
         return (text == "true") == (kind in ("and", "multiply", "minimum"))
     number = float(text) if not text.startswith("0x") else math.nan
     if kind in ("maximum", "minimum"):
-        width = re.fullmatch(r"i(\d+)", element)
-        limit = 2 ** (int(width[1]) - 1) if width else 0
-        return bool(width) and int(text) == (-limit if kind == "maximum" else limit - 1)
+        width = re.fullmatch(r"(u?)i(\d+)", element)
+        if width is None:
+            return False
+        least = 0 if width[1] else -2 ** (int(width[2]) - 1)
+        return int(text) == (least if kind == "maximum" else least + 2 ** int(width[2]) - 1)
     return number == {"add": 0, "or": 0, "multiply": 1, "and": -1}[kind]
 
 
