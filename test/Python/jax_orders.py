@@ -56,6 +56,20 @@ class Orders(unittest.TestCase):
         self.check(jax.grad(lambda x: (jnp.sort(x, 0) * jnp.arange(18).reshape(6, 3)).sum()), draw(6, 3))
         self.check(jax.grad(lambda x: (lax.top_k(x, 2)[0] * jnp.arange(12).reshape(6, 2)).sum()), draw(6, 3))
 
+    def test_names(self):
+        """Functions of a program have the names of their operations, and numbers, as JAX gives them."""
+        def add(x, number):
+            inner = lambda x: x + number  # noqa: E731
+            inner.__name__ = f"sort_{number}"
+            return jax.jit(inner)(x)
+
+        def function(x):
+            for number in range(8, 24):
+                x = add(x, number)
+            return lax.sort(x)
+
+        self.check(function, jnp.asarray([3.0, 1.0, 2.0]))
+
     def test_pooling(self):
         x = draw(2, 6, 8, 3)
         # The first of equal ones has the gradient.

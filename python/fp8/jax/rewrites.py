@@ -13,7 +13,8 @@ def rewrite(ir, module):
     for number, operation in enumerate(list(imports.walk(module.operation))):
         if operation.name not in _WRITERS:
             continue
-        name = f"{operation.name.rpartition('.')[2]}_{number}"
+        # No function of Python has a dot in its name.
+        name = f"fp8.{operation.name.rpartition('.')[2]}_{number}"
         text = _WRITERS[operation.name](operation.operation, name)
         if text is None:
             continue
