@@ -3,7 +3,10 @@
 """What graphs of a backend keep for a backward: codes where it only multiplies, with the same bits."""
 
 import copy
+import json
+import tempfile
 import unittest
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -128,6 +131,13 @@ class Training:
         self.backward(*self.forward(*arguments))
 
 
+def accumulate(way):
+    way.backend.accumulate()
+    for _ in range(2):
+        way.step()
+    way.backend.end_step()
+
+
 class KeptCodesTest(unittest.TestCase):
     def train(self, make, recipe, run=None, **options):
         """Both ways of training a model, with the same bits."""
@@ -201,13 +211,15 @@ class KeptCodesTest(unittest.TestCase):
         self.check(["first", "second"], Dropped, "current", run)
 
     def test_accumulated(self):
-        def run(way):
-            way.backend.accumulate()
-            for _ in range(2):
-                way.step()
-            way.backend.end_step()
+        self.check(["q k v", "out"], Attention, "delayed", accumulate, cache_weights=True)
 
-        self.check(["q k v", "out"], Attention, "delayed", run, cache_weights=True)
+    def test_mixed_recipes(self):
+        # A layer in four bits beside one in eight: the part takes what they read as it is, and codes of weights.
+        with tempfile.TemporaryDirectory() as folder:
+            rules = Path(folder) / "rules.json"
+            rules.write_text(json.dumps({"version": 1, "rules": [{"match": f"gate{end}", "recipe": "nvfp4"} for end in ("", ".*")]}))
+            _, after = self.train(Gated, "current", accumulate, cache_weights=True, recipe_file=rules)
+        self.assertEqual([set(kept.layers) for kept in after.backend.kept], [{"first.wgrad", "second.wgrad"}])
 
     def test_sizes_that_change(self):
         rows = iter([128, 192, 256] * 2)

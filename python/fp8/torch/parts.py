@@ -78,8 +78,12 @@ class Part:
         left = {info.name for info in self._function.arguments}
         taken = []
         for place, info in enumerate(infos):
-            if not info.is_saved or info.is_weight or info.name in left:
+            if not info.is_saved or info.is_weight:
                 taken.append(info)
+                continue
+            if info.name in left:
+                # Codes of weights are what is kept beside it.
+                taken.append(info._replace(is_saved=False))
                 continue
             function = self.program.functions[importer.KEEP + info.name]
             self.kept[place] = KeptFunction(self, function, len(self.kept))
