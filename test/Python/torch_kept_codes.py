@@ -90,6 +90,17 @@ class Checkpointed(Dropped):
         return checkpoint(super().forward, x, use_reentrant=False)
 
 
+class Named(Dropped):
+    """A parameter has a name such as codes have."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept0 = nn.Parameter(torch.randn(WIDTH, WIDTH) / 16)
+
+    def forward(self, x):
+        return super().forward(x) @ self.kept0
+
+
 class Returned(Dropped):
     def forward(self, x):
         y = self.first(x)
@@ -193,6 +204,10 @@ class KeptCodesTest(unittest.TestCase):
     def test_chains(self):
         self.check(["first", "second"], Dropped, "current")
         self.check(["a", "b"], Adapted, "delayed")
+
+    def test_names(self):
+        _, after = self.train(Named, "delayed")
+        self.assertIn({"second.wgrad"}, [set(kept.layers) for kept in after.backend.kept])
 
     def test_needed_otherwise(self):
         # Keeps what is multiplied element by element, returned, or an argument without a gradient.

@@ -235,9 +235,9 @@ class Backend:
             return None
         saved, name = graphs.get_saved_parameters(forward.graph, parameters), f"graph{number}.backward"
 
-        def compile(module, infos):
+        def compile(module, found):
             names = graphs.name_backward(module.graph, parameters, saved)
-            names.infos.update(infos)
+            kept_codes.name(module.graph, found, names.infos)
             return names, self._compile(name, module, names)
 
         while found:

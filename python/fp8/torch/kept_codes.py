@@ -8,6 +8,7 @@ calls: the same bits, with the same state.
 
 import copy
 import hashlib
+import itertools
 import operator
 from collections import Counter
 from pathlib import Path
@@ -132,12 +133,17 @@ def find(forward, backward, outputs, parameters):
     return found
 
 
-def name(graph, found):
-    """ValueInfos, by the names of nodes, of the arguments of a backward that may be kept as codes, and of their views."""
-    infos = {}
+def name(graph, found, infos):
+    """Adds to ValueInfos, by the names of nodes, those of the arguments of a backward that may be kept as codes, and of
+    their views."""
+    prefix, known = "kept", [info.name for info in infos.values() if info.name]
+    # Parameters may be called anything.
+    while any(other.startswith(prefix) for other in known):
+        prefix += "_"
+    numbers = itertools.count()
 
     def add(node):
-        infos[graphs.get_origin(node)] = imports.ValueInfo(f"kept{len(infos)}", is_saved=True)
+        infos[graphs.get_origin(node)] = imports.ValueInfo(f"{prefix}{next(numbers)}", is_saved=True)
         for user in node.users:
             if graphs.get_operation(user) in _VIEWS:
                 add(user)
@@ -145,7 +151,6 @@ def name(graph, found):
     for node in graphs.get_placeholders(graph):
         if node.name in found:
             add(node)
-    return infos
 
 
 # ===----------------------------------------------------------------------===
@@ -298,10 +303,10 @@ def _take(backward, argument, uses, results):
 
 
 def try_compile(backward, found, compile):
-    """Compiles a copy of a backward graph with `compile(module, infos)`. Returns the copy, what that returned and, by the
+    """Compiles a copy of a backward graph with `compile(module, found)`. Returns the copy, what that returned and, by the
     name of each argument that becomes codes, its _Uses; and whether the copy may stay: it takes codes of no others."""
     module = torch.fx.GraphModule(backward, copy.deepcopy(backward.graph))
-    made = compile(module, name(module.graph, found))
+    made = compile(module, found)
     uses = {}
     for argument in graphs.get_placeholders(module.graph):
         if argument.name in found:
