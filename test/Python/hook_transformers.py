@@ -127,7 +127,7 @@ class Models(unittest.TestCase):
                            (lambda: FP8Config(filter=lambda *_: True), "globs"),
                            (lambda: FP8Config("current", training=True, weights="mxfp4"), "weights=None"),
                            (lambda: FP8Config(options={"first_last_bf16": 0}), "training=True"),
-                           (lambda: FP8Config("rowwise", weights="int4"), "mxfp8, nvfp4 or None")):
+                           (lambda: FP8Config("rowwise", weights="int4"), "rowwise, block or None")):
             with self.assertRaisesRegex(fp8.ArgumentError, text):
                 make()
 
