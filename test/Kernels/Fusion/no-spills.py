@@ -20,7 +20,8 @@ RECIPES = "none", "current", "rowwise", "block", "mxfp8", "nvfp4", "delayed"
 # Those that spilled once.
 CASES = [*((4096, 32768, 512, False, "rowwise", target) for target in ("sm_89", "sm_90a", "sm_100a")),
          (1536, 2048, 32768, True, "block", "sm_89"), (768, 4096, 32768, False, "block", "sm_120a")]
-ALLOWED = re.compile("_rows_256x1_whole_")
+# 76 to 192 bytes, as ptxas says of shapes with 129 to 256 rows.
+ALLOWED, ALLOWED_BYTES = re.compile("_rows_256x1_whole_"), 192
 EXTENTS = [64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 5120, 8192, 14336, 32768]
 
 
@@ -67,7 +68,7 @@ def find_spills(tools, ptxas, folder, number, program, recipe, target):
         if match := re.search(r"Compiling entry function '(\S+)'", line):
             kernel = match[1]
         if (match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line)) and match.groups() != ("0", "0") \
-                and not ALLOWED.search(kernel):
+                and not (ALLOWED.search(kernel) and max(map(int, match.groups())) <= ALLOWED_BYTES):
             found.append(f"{kernel}: {match[0]}")
     return found
 
