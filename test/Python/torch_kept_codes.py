@@ -85,6 +85,29 @@ class Multiplied(nn.Module):
         return self.second(y) * y
 
 
+class Experts(nn.Module):
+    """Products of groups that read what a layer gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = make_layer()
+        self.gate, self.up = (nn.Parameter(torch.randn(4, WIDTH, WIDTH) / 12) for _ in range(2))
+        self.register_buffer("ends", torch.tensor([32, 67, 67, ROWS], dtype=torch.int32))
+
+    def forward(self, x):
+        y = self.first(x).flatten(0, 1)
+        gate, up = (torch._grouped_mm(y, w, offs=self.ends) for w in (self.gate, self.up))
+        return F.silu(gate) * up
+
+
+class Halves(Experts):
+    """Groups of a part of what is kept."""
+
+    def forward(self, x):
+        y = self.first(x).flatten(0, 1)
+        return torch._grouped_mm(y[:, :WIDTH // 2].contiguous(), self.gate[:, :WIDTH // 2].contiguous(), offs=self.ends)
+
+
 class Checkpointed(Dropped):
     def forward(self, x):
         return checkpoint(super().forward, x, use_reentrant=False)
@@ -244,6 +267,14 @@ class KeptCodesTest(unittest.TestCase):
 
     def test_inductor(self):
         self.check(["q k v", "out"], Attention, "block", rest="inductor")
+        self.check(["first", "gate up"], Experts, "delayed", rest="inductor")
+
+    def test_experts(self):
+        for recipe in ("current", "delayed", "rowwise", "block"):
+            with self.subTest(recipe):
+                self.check(["first", "gate up"], Experts, recipe)
+        self.check(["first", "gate up"], Experts, "delayed", accumulate, cache_weights=True)
+        self.train(Halves, "current")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,14 @@ def _write_attributes(attributes):
 def _write_info(info):
     attributes = [f'fp8.name = "{info.name}"'] if info.name is not None else []
     attributes += ["fp8.weight"] * info.is_weight + ["fp8.grad"] * info.is_gradient
+    attributes += [f'fp8.saved = "{info.name}"'] * info.is_saved
     return _write_attributes(attributes)
+
+
+def _write_quantize(node, info):
+    """The function that codes of an argument come from: fp8-save-quantized fills it."""
+    attributes = _write_attributes([f'fp8.name = "{info.name}"', f'fp8.save = "{info.name}"'])
+    return f"func.func @{importer.KEEP}{info.name}(%a: {_get_type(node)}{attributes}) {{\n  return\n}}\n"
 
 
 def _write_product(index, product, numbers, layer, groups):
@@ -125,26 +132,37 @@ def _write_product(index, product, numbers, layer, groups):
 """
 
 
-def write_program(products, operands, infos, layers):
-    """The program, as text, of products that have the same groups. It takes `operands`, each
-    once, described by `infos`, and the groups' ends: PyTorch has no first offset. `layers` is
-    what the products are called, or None."""
-    groups = products[0].ends.meta["val"].shape[0]
-    numbers = {operand: i for i, operand in enumerate(operands)}
-    arguments = [f"%a{i}: {_get_type(operand)}{_write_info(info)}"
-                 for i, (operand, info) in enumerate(zip(operands, infos))]
+def write_program(products, inputs, infos, layers):
+    """The program, as text, of products that have the same groups. It takes `inputs`, operands and the
+    groups' ends, each once, described by `infos`: PyTorch has no first offset. `layers` is what the products are
+    called, or None."""
+    ends = products[0].ends
+    groups = ends.meta["val"].shape[0]
+    numbers = {node: i for i, node in enumerate(inputs)}
+    arguments = ", ".join(f"%ends: tensor<{groups}xi32>" if node is ends else f"%a{i}: {_get_type(node)}{_write_info(info)}"
+                          for i, (node, info) in enumerate(zip(inputs, infos)))
     results = ", ".join(f"%r{i}" for i in range(len(products)))
     types = ", ".join(_get_type(product.node) for product in products)
     body = "".join(_write_product(i, product, numbers, layer, groups)
                    for i, (product, layer) in enumerate(zip(products, layers)))
+    saved = "".join(_write_quantize(node, info) for node, info in zip(inputs, infos) if info.is_saved)
     return f"""
-func.func @{importer.FUNCTION}({", ".join(arguments)}, %ends: tensor<{groups}xi32>) -> ({types}) {{
+func.func @{importer.FUNCTION}({arguments}) -> ({types}) {{
   %zero = arith.constant dense<0> : tensor<1xi32>
   %offsets = tensor.concat dim(0) %zero, %ends
       : (tensor<1xi32>, tensor<{groups}xi32>) -> tensor<{groups + 1}xi32>
 {body}  return {results} : {types}
 }}
-"""
+{saved}"""
+
+
+def _find_info(node, infos):
+    """The ValueInfo of an argument. Codes are kept of a tensor as it is, and not of another type or a part of it."""
+    info = infos.get(graphs.get_origin(node))
+    if info is None:
+        info = infos.get(graphs.get_origin(graphs.find_source(node)), imports.ValueInfo(None))
+        info = imports.ValueInfo(None) if info.is_saved else info
+    return info
 
 
 def _find_nodes(graph, products):
@@ -166,23 +184,15 @@ def replace_products(name, module, names, compile, compiled):
     for number, cluster in enumerate(_find_clusters(module.graph)):
         part_name = f"{name}.grouped{number}"
         partition = Partition(module, _find_nodes(module.graph, cluster), lays_out=False)
-        operands = [node for node in partition.inputs if node is not cluster[0].ends]
-        infos = [names.infos.get(graphs.get_origin(graphs.find_source(operand)),
-                                 imports.ValueInfo(None))
-                 for operand in operands]
+        infos = [_find_info(node, names.infos) for node in partition.inputs]
         layers = [names.layers.get(product.node.name) for product in cluster]
         try:
-            part = Part(part_name, compile(write_program(cluster, operands, infos, layers)))
+            part = Part(part_name, compile(write_program(cluster, partition.inputs, infos, layers)), infos)
         except fp8.CompileError as error:
             compiled.left.append(f"{part_name}: {error}")
             continue
-        order = [partition.inputs.index(node) for node in (*operands, cluster[0].ends)]
-
-        def run(*arguments, part=part, order=order):
-            return part(*(arguments[i] for i in order))
-
         compiled.parts.append(part)
-        compiled.calls.append(partition.call(run))
+        compiled.calls.append(partition.call(part))
         compiled.remarks.extend(part.program.remarks)
         count += len(cluster)
     return count

@@ -106,7 +106,7 @@ def _list_readers(node):
 def _is_multiplied(node):
     readers = _list_readers(node)
     # Products of three dimensions are those of attention that is written out, which stay in high precision.
-    return bool(readers) and all(graphs.get_operation(reader) in ("mm", "addmm") for reader in readers)
+    return bool(readers) and all(graphs.get_operation(reader) in ("mm", "addmm", "_grouped_mm") for reader in readers)
 
 
 def _is_wide(node):
