@@ -17,6 +17,7 @@ from fp8.remarks import explain as explain_remarks
 from fp8.torch import attention_graphs, choices, flex_graphs, fused_linears, graphs, kept_codes, repeated
 from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.linear_programs import settle_only_faster
+from fp8.torch.written_weights import WrittenWeights
 
 
 def _interpret(module, inputs, **others):
@@ -158,6 +159,8 @@ class Backend:
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
         self._graphs, self._ends_steps, self._share_layers = 0, True, share_layers
         self._keep_codes, self.kept = keep_codes, []
+        # WrittenWeights, where an optimizer writes codes of weights (fuse_optimizer).
+        self._written = None
 
     def __call__(self, module, inputs):
         number, self._graphs = self._graphs, self._graphs + 1
@@ -271,7 +274,7 @@ class Backend:
             return choices.find_slower(names, recipe, products, self._replays)
 
         chooses = self._only_faster and recipe and self._find_device(graph) is not None
-        made = partitions.compile_graph(name, graph, names, compile, self._cache_weights,
+        made = partitions.compile_graph(name, graph, names, compile, self._cache_weights or self._written is not None,
                                         find_slower if chooses else None)
         if name.endswith(".backward") and made.remarks and not self._has_recipe() and not (
                 self._may_have_none or _has_layers(graph.graph)):
@@ -289,11 +292,25 @@ class Backend:
             self.left.extend(fused.lines)
         if made is not None:
             for part in made.parts:
-                part.steps = self._ends_steps
+                part.steps, part.written = self._ends_steps, self._written
             self.parts.extend(made.parts)
             self._calls.extend(made.calls)
             self._remarks.extend(made.remarks)
             self.left.extend(made.left)
+
+    def write_weights(self, model):
+        """Lets an optimizer write the codes of a model's weights that parts take: for fuse_optimizer. Returns
+        WrittenWeights. Raises ArgumentError."""
+        if self._written is None:
+            if self._graphs:
+                raise ArgumentError("expected fuse_optimizer before the first call that the Backend compiles, but got it behind one")
+            self._written = WrittenWeights(model, self._get_recipe(), self.target, self.options)
+        return self._written
+
+    def _list_holders(self):
+        """What has a state, by name: parts, and weights that an optimizer writes."""
+        holders = [*self.parts, *(self._written.list_holders() if self._written else ())]
+        return {holder.name: holder for holder in holders if holder.state is not None}
 
     def _has_recipe(self):
         return self.recipe is not None or bool(self.options.get("recipe_file"))
@@ -364,17 +381,18 @@ class Backend:
 
     def state_dict(self):
         """The states of all parts, by the parts' names: what goes into a checkpoint."""
-        return {part.name: part.state.state_dict() for part in self.parts
-                if part.state is not None}
+        return {name: holder.state.state_dict() for name, holder in self._list_holders().items()}
 
     def load_state_dict(self, state_dict, strict=True):
         """The inverse, after the first call of the model has compiled its parts."""
-        names = {part.name: part for part in self.parts if part.state is not None}
+        names = self._list_holders()
         if set(names) != set(state_dict):
             raise ArgumentError(f"expected states of {', '.join(names) or 'no parts'}, but got "
                                 f"those of {', '.join(state_dict) or 'none'}")
         for name, state in state_dict.items():
             names[name].state.load_state_dict(state, strict)
+        if self._written:
+            self._written.drop()
 
 
 def explain(model, *inputs, recipe=None, backward=True, **options):

@@ -132,11 +132,11 @@ def _find_layers(model, chosen):
     return found, left
 
 
-def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=None, in_backward=False):
+def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=None, in_backward=False, backend=None):
     """Makes the steps of an optimizer programs that read and write each parameter once, and write the
     codes of the weights of a model's `Linear` layers, so that no forward quantizes a weight.
 
-    - model: what convert_to_fp8_training converted;
+    - model: what convert_to_fp8_training converted, or what a Backend compiles;
     - optimizer: torch.optim.AdamW, Adam, SGD or Muon, or fp8.torch.Lion, of its parameters, of any options but
       differentiable;
     - max_norm: scales the gradients of a step where their norm is greater, as clip_grad_norm_ does;
@@ -146,7 +146,9 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
       stochastically; with "split" the optimizer has an f32 of them;
     - in_backward: makes the step of a parameter within the backward, when its gradient is complete, and lets go of that,
       so that gradients of a model do not live together. `optimizer.step()` stays where it is, for small parameters. Gradients
-      are not accumulated, clipped by their norm, scaled by GradScaler, or added up over processes.
+      are not accumulated, clipped by their norm, scaled by GradScaler, or added up over processes;
+    - backend: the Backend that compiles the model, which has compiled nothing yet: its parts take the codes of weights that
+      steps write.
 
     Works in place, and returns the optimizer: its groups, state and hooks stay, and its state_dict is
     torch.optim's, but for what `moments` and `masters` add. `optimizer.fp8_left` says which layers' weights are not
@@ -167,6 +169,7 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
     settings = _read_settings(max_norm, moments, masters)
     if in_backward:
         backward_steps.check_settings(settings)
+    written = None if backend is None else backend.write_weights(model)
     chosen = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     layers, left = _find_layers(model, chosen)
     wrapped = optimizer.__dict__.pop("step", None)
@@ -185,6 +188,8 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
             layer.take_codes()
     optimizer._fp8_plan = Plan(weakref.ref(optimizer), kind, layers, settings)
     optimizer._fp8_plan.forget()
+    if written is not None:
+        written.attach(optimizer)
     if optimizer._fp8_backward is not None:
         optimizer._fp8_backward.remove()
     optimizer._fp8_backward = backward_steps.BackwardSteps(optimizer, optimizer._fp8_plan) if in_backward else None

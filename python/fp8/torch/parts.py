@@ -7,6 +7,7 @@ from fp8 import _core, imports
 from fp8.torch import graphs, importer, seeds
 from fp8.torch.dense import make_dense
 from fp8.torch.kept_codes import KeptFunction
+from fp8.torch.written_weights import Places
 
 
 def _make_dense(values):
@@ -14,12 +15,14 @@ def _make_dense(values):
 
 
 class _Weights:
-    """What a part takes for its weights: codes that one call makes for all until a step ends."""
+    """What a part takes for its weights: codes that one call makes for all until a step ends, or that an optimizer
+    writes."""
 
-    def __init__(self, function, infos, arguments):
+    def __init__(self, program, function, infos, arguments):
         """`infos` of the part before, and its function's `arguments`."""
         self._function = function
         self._places = [i for i, info in enumerate(infos) if info.is_saved]
+        self._written, self._was_written = Places(program, function, [infos[i] for i in self._places]), False
         numbers = {info.name: i for i, info in enumerate(function.results)}
         # For each argument its number before, or among the codes.
         self._order, left = [], [info.name for info in arguments]
@@ -36,9 +39,19 @@ class _Weights:
     def clear(self):
         self._key, self._codes, self._kept = None, (), ()
 
-    def replace(self, arguments, state, reuse):
-        """The arguments with codes in them. `reuse`: of an earlier call of the step."""
+    def replace(self, arguments, state, reuse, written):
+        """The arguments with codes in them. `reuse`: of an earlier call of the step. `written` are WrittenWeights, or None."""
         weights = [arguments[i] for i in self._places]
+        codes = written and self._written.find(weights, written)
+        if codes is not None:
+            self._was_written = True
+        elif self._was_written:
+            codes = self._written.quantize(weights)  # The state has no amaxes of a step before.
+        else:
+            codes = self._quantize(weights, state, reuse)
+        return [codes[i] if is_code else arguments[i] for is_code, i in self._order]
+
+    def _quantize(self, weights, state, reuse):
         captures = any(value.is_cuda for value in weights) and (
             torch.cuda.is_current_stream_capturing())
         key = captures, *((value.data_ptr(), value._version) for value in weights)
@@ -47,7 +60,7 @@ class _Weights:
             codes = self._function(*weights, state=state if takes_state else None)
             # Kept with the weights, so that no others come to be where they are.
             self._key, self._codes, self._kept = key, codes, weights
-        return [self._codes[i] if is_code else arguments[i] for is_code, i in self._order]
+        return self._codes
 
 
 class Part:
@@ -68,10 +81,12 @@ class Part:
         self._weights, self._prepared = None, _core.PreparedCalls()
         # By the number of the argument that codes stand for.
         self.kept = {}
+        # WrittenWeights, where an optimizer writes codes of weights.
+        self.written = None
         infos = self._find_kept(infos)
         quantize = program.functions.get(importer.QUANTIZE)
         if quantize is not None and quantize.results:
-            self._weights = _Weights(quantize, infos, self._function.arguments)
+            self._weights = _Weights(program, quantize, infos, self._function.arguments)
 
     def _find_kept(self, infos):
         """The same infos with those of codes in place of activations that are taken so."""
@@ -114,7 +129,7 @@ class Part:
         if self._weights is None:
             return self.call(0, self._function, arguments, self.steps)
         with torch.no_grad():
-            arguments = self._weights.replace(_make_dense(arguments), self.state, not self.steps)
+            arguments = self._weights.replace(_make_dense(arguments), self.state, not self.steps, self.written)
         results = self._compute(self._function, arguments)
         if self.steps:
             self.end_step()

@@ -66,6 +66,11 @@ class Item:
         self._version = self.parameter._version
         self._origin = self.parameter.content.origin if self.is_kept else None
 
+    def begin_step(self):
+        """Before a step: ends that of a scale that no backward ends, of a weight of parts of a Backend."""
+        if getattr(self.layer, "ends_with_optimizer", False):
+            self.layer._get_unit(self.layer.recipe).end_step()
+
     def follow(self, item):
         """Takes over what is known of the parameter from the item that it was before it moved."""
         if item.parameter is self.parameter:

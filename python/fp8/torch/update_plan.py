@@ -101,6 +101,15 @@ class Plan:
         parameters = (each for group in self._optimizer().param_groups for each in group["params"])
         return next((i for i, each in enumerate(parameters) if each is parameter), 0)
 
+    def take_layer(self, parameter, layer):
+        """From now on writes the codes of a weight of this layer."""
+        self._layers[id(parameter)] = layer
+        self._items.pop(id(parameter), None)
+
+    def find_held(self, parameter):
+        """The codes of a weight that are written, or None."""
+        return self._get_item(parameter).find_held()
+
     def has_own_steps(self, parameter):
         """Whether the step of its layer's scales, if there is one, ends with a backward."""
         layer = self._layers.get(id(parameter))
@@ -122,6 +131,8 @@ class Plan:
             others.append(rest)
         shared = self._list_shared(optimizer)
         calls = {}
+        for _, item in taken:
+            item.begin_step()
         for group, item in taken:
             calls.setdefault(self._begin(optimizer, group, item, shared), []).append(item)
         self._factors.begin({_NAMES.get(name, name): value for name, value in shared.items()})
@@ -214,12 +225,13 @@ class Plan:
             if is_coded(parameter):
                 self._get_item(parameter).remake_master(state)
 
-    def write_codes(self):
-        """Writes the codes of all weights as they are."""
+    def write_codes(self, only=None):
+        """Writes the codes of all weights as they are, or of these alone."""
+        chosen = None if only is None else set(map(id, only))
         rule, items = Rule("none"), []
         for group in self._optimizer().param_groups:
             for parameter in group["params"]:
-                if id(parameter) in self._layers and parameter.device.type in ("cpu", "cuda"):
+                if id(parameter) in self._layers and (chosen is None or id(parameter) in chosen) and parameter.device.type in ("cpu", "cuda"):
                     items.append(self._get_item(parameter))
         # Others are codes anyway.
         items = [item for item in items if not is_coded(item.parameter) and item.find_held() is not None]
