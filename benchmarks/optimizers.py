@@ -5,7 +5,8 @@ many parameters of a narrow model. Then whole steps, forward, backward and optim
 of 768-3072-768 with 32 rows, a layer of Llama 3 8B with 8192 tokens (its attention is PyTorch's), three such layers that are
 compiled one by one, as steps within the backward pay for, and MLPs of other widths and numbers of tokens. "own codes" is without
 sharing codes of x, "one order" with transposed_codes="kernel", "by cost" with "cost", "chosen"
-leaves to PyTorch what is expected to be no faster, "backend" is torch.compile's backend, with moments in FP8. PyTorch's own
+leaves to PyTorch what is expected to be no faster, "backend" is torch.compile's backend, with moments in FP8, with attention in E4M3 ("dpa"), and
+with weights whose codes the optimizer writes ("written"). PyTorch's own
 is bf16 in torch.compile. Parameters and moments are bf16, and in the first part also f32. All ways of a case take turns in the same process.
 
 usage: optimizers.py [--make] [--programs DIR] [--seconds N] [--cases GLOBS] [--steps GLOBS] [--out FILE]
@@ -33,6 +34,7 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
+from fp8.recipes import get_text
 from fp8.torch import backward_steps, linear_ops, linear_programs, moments, shard_programs, update_plan
 from fp8.torch.linear_programs import ELEMENTS, Shape
 from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, write
@@ -51,6 +53,10 @@ KEPT = {"split": ({"masters": "split"}, False), "stochastic": ({"masters": "stoc
         "stochastic, fp8 moments": ({"masters": "stochastic", "moments": "fp8"}, False),
         "codes": ({}, True), "codes, fp8 moments": ({"moments": "fp8"}, True)}
 FAST, CODED = "delayed,accumulate=fast_fprop", {"moments": "fp8"}
+# Ways of the backend: a name, a recipe and its options.
+BACKENDS = (("delayed", "delayed", {}), ("current", "current", {}), ("by cost", "current", {"transposed_codes": "cost"}),
+            ("without codes", "current", {"keep_codes": False}), ("fast", FAST, {}),
+            ("dpa", fp8.DelayedScaling(accumulate="fast_fprop", fp8_dpa=True), {}))
 # Ways of whole steps: a recipe, whether the optimizer is fused, its options, and whether weights are codes.
 WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": ("delayed", True),
         "current fused": ("current", True), "block fused": ("block", True), "bf16, ours": (None, True),
@@ -61,9 +67,9 @@ WAYS = {"bf16": (None, False), "delayed": ("delayed", False), "delayed fused": (
         **{f"{way}, {name}": (recipe, True, {**CODED, "layers": {"transposed_codes": order}}, are_codes)
            for name, order in (("one order", "kernel"), ("by cost", "cost"))
            for way, recipe, are_codes in (("current codes", "current", True), ("delayed", "delayed", False), ("codes", "block", True))},
-        **{f"backend {name}": (recipe, True, {**CODED, "backend": options}) for name, recipe, options in (
-            ("delayed", "delayed", {}), ("current", "current", {}), ("by cost", "current", {"transposed_codes": "cost"}),
-            ("without codes", "current", {"keep_codes": False}))},
+        **{f"backend {name}": (recipe, True, {**CODED, "backend": options}) for name, recipe, options in BACKENDS},
+        **{f"backend {name}, written": (recipe, True, {**CODED, "backend": options, "written": True})
+           for name, recipe, options in BACKENDS if not options},
         "delayed, chosen": ("delayed", True, {"layers": {"only_faster": None}}),
         "delayed, own codes": ("delayed", True, {**CODED, "own_codes": True}),
         "delayed, in backward": ("delayed", True, {**CODED, "in_backward": True}),
@@ -136,6 +142,8 @@ def find_path(folder, text):
 def list_parts(model, recipe, element, options=(), are_codes=False):
     """The Parts of a model's parameters."""
     options = dict(options)
+    # Steps of what a backend compiles write codes only where these are asked for.
+    recipe = recipe if "backend" not in options else get_text(recipe) if "written" in options else None
     master = {"split": SPLIT, "stochastic": DRAWN}.get(options.get("masters"))
     weights = {id(layer.weight) for layer in model.modules() if isinstance(layer, nn.Linear)}
     parts = []
@@ -347,19 +355,19 @@ def make_step(model, x, target, recipe, fuses, options={}, are_codes=False):
     model = copy.deepcopy(model)
     options = dict(options)
     linear_ops.Unit.shares_codes, layers = not options.pop("own_codes", False), options.pop("layers", {})
-    backend = options.pop("backend", None)
+    backend, is_written = options.pop("backend", None), options.pop("written", False)
     if recipe and backend is None:
         fp8.torch.convert_to_fp8_training(model, recipe, first_last_bf16=0, target=TARGET, **{"only_faster": False, **layers},
                                           **({"parameters": "fp8"} if are_codes else {}))
+    by = {} if backend is None else {"backend": fp8.torch.Backend(recipe, only_faster=False, **backend)}
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True, capturable=True)
     if fuses:
-        fp8.torch.fuse_optimizer(model, optimizer, **options)
+        fp8.torch.fuse_optimizer(model, optimizer, **options, **(by if is_written else {}))
         if recipe and backend is None and optimizer.fp8_left:
             print(optimizer.fp8_left)
     if recipe and backend is None and layers.get("only_faster", False) is False:
         fp8.torch.prepare(model, rows=x.numel() // x.shape[-1])
     compiled = model
-    by = {} if backend is None else {"backend": fp8.torch.Backend(recipe, only_faster=False, **backend)}
     if isinstance(model, Stack):
         for layer in model:
             layer.compile(dynamic=False, **by)
