@@ -153,15 +153,18 @@ static LogicalResult verifyElements(OpTy op) {
     if (type.getElementType().getIntOrFloatBitWidth() != 8)
       return op.emitOpError("expected ")
              << name << " to have codes of 8 bits, but got " << type;
+    constexpr bool takesBlocks = std::is_same_v<OpTy, AttentionOp>;
+    bool isInBlocks = type.isBlocked(op.getSequenceDim());
     bool isOfHeads = type.getBlock()[0] == 1 &&
                      type.getBlock()[op.getHeadDim()] == 1 &&
-                     !type.isBlocked(op.getSequenceDim()) && !type.isBlocked(3);
+                     !type.isBlocked(3) && (takesBlocks || !isInBlocks);
     if (!type.getScaleType().isF32() || (!type.isPerTensor() && !isOfHeads))
       return op.emitOpError("expected ")
              << name
              << " to have an f32 factor for the tensor, or for each head of "
-                "each batch, but got "
-             << type;
+                "each batch"
+             << (takesBlocks ? " and each block of its positions" : "")
+             << ", but got " << type;
   }
   return success();
 }
@@ -220,6 +223,18 @@ static LogicalResult verifyAllNumbers(AttentionOp op) {
       failed(verifyRanges(op)))
     return failure();
   return verifyNumbers(op, "sinks", op.getSinks(), {q[op.getHeadDim()]});
+}
+
+/// Verifies the rest of attention_c3: sums of products with values that have
+/// other factors are added one by one.
+static LogicalResult verifyBlocks(AttentionOp op) {
+  auto type = dyn_cast<ScaledType>(op.getV().getType());
+  if (!type || type.isPerTensor() || !type.isBlocked(op.getSequenceDim()) ||
+      op.getSums() != Accumulate::Fast)
+    return success();
+  return op.emitOpError("expected accumulate = promote with factors for blocks "
+                        "of positions of v, but got fast with ")
+         << type;
 }
 
 /// Verifies attention_c11.
@@ -293,7 +308,8 @@ LogicalResult AttentionOp::verify() {
       failed(verifyElements(*this)) || failed(verifyMask(*this)))
     return failure();
   if (failed(verifyAllNumbers(*this)) || failed(verifyPages(*this)) ||
-      failed(verifyScores(*this)) || failed(verifyDropout(*this)))
+      failed(verifyBlocks(*this)) || failed(verifyScores(*this)) ||
+      failed(verifyDropout(*this)))
     return failure();
   // attention_c6
   if (std::optional<APFloat> factor = getPScale()) {

@@ -56,9 +56,27 @@ func.func @c2_types(%q: tensor<1x16x4x64xbf16>, %k: tensor<1x16x4x64xf16>, %v: t
 
 // -----
 
-func.func @c3_factors(%q: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, %k: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, %v: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>) {
-  // expected-error @below {{expected q to have an f32 factor for the tensor, or for each head of each batch, but got '!fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>'}}
-  %0 = fp8.attention %q, %k, %v scale = 1.0 : !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 1, 1, *], scale = f32> -> tensor<1x16x4x64xbf16>
+func.func @c3_factors(%q: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 2, *], scale = f32>, %k: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 1, *], scale = f32>, %v: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 1, *], scale = f32>) {
+  // expected-error @below {{expected q to have an f32 factor for the tensor, or for each head of each batch and each block of its positions, but got '!fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 2, *], scale = f32>'}}
+  %0 = fp8.attention %q, %k, %v scale = 1.0 : !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 2, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, *, 1, *], scale = f32> -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+// Blocks of columns are none of positions.
+
+func.func @c3_columns(%q: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, 32], scale = f32>, %k: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32>) {
+  // expected-error @below {{expected q to have an f32 factor for the tensor, or for each head of each batch and each block of its positions, but got}}
+  %0 = fp8.attention %q, %k, %k scale = 1.0 : !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, 32], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32> -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @c3_fast(%q: !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32>) {
+  // expected-error @below {{expected accumulate = promote with factors for blocks of positions of v, but got fast with '!fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32>'}}
+  %0 = fp8.attention %q, %q, %q scale = 1.0 accumulate = fast : !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32>, !fp8.scaled<1x16x4x64xf8E4M3FN, block = [1, 8, 1, *], scale = f32> -> tensor<1x16x4x64xbf16>
   return
 }
 

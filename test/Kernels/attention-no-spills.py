@@ -16,7 +16,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Direction, element, columns, what else, attributes, and bytes of stores and loads at most.
+# Direction, element, columns, what else ("blocks" of positions have factors), attributes, and bytes of stores and loads at most.
 HOPPER = {
     "forward_64_dropout": ("forward", "bf16", 64, ("dropout",), "window = [*, 0]", 0),
     "forward_128_dropout": ("forward", "bf16", 128, ("dropout",), "window = [*, 0]", 0),
@@ -27,6 +27,8 @@ HOPPER = {
     "forward_128_ranges": ("forward", "bf16", 128, ("key_ranges",), "", 72),
     "forward_64_ranges": ("forward", "bf16", 64, ("key_ranges",), "", 0),
     "forward_64_codes": ("forward", "f8E4M3FN", 64, ("key_ranges",), "accumulate = fast", 0),
+    "forward_64_blocks": ("forward", "f8E4M3FN", 64, ("blocks",), "accumulate = promote", 0),
+    "forward_128_blocks": ("forward", "f8E4M3FN", 128, ("blocks",), "window = [*, 0] accumulate = promote", 24),
     "forward_256_causal": ("forward", "bf16", 256, (), "window = [*, 0]", 84),
     "gradients_64_dropout": ("gradients", "bf16", 64, ("dropout",), "", 156),
     "gradients_128_dropout": ("gradients", "bf16", 128, ("dropout",), "window = [*, 0]", 16),
@@ -60,7 +62,9 @@ def write(kernel):
     kind = result = f"tensor<2x?x16x{columns}x{element}>"
     if element.startswith("f8"):
         result = f"tensor<2x?x16x{columns}xbf16>"
-        kind = f"!fp8.scaled<2x?x16x{columns}x{element}, block = [*, *, *, *], scale = f32>"
+        block = "1, 128, 1, *" if "blocks" in others else "*, *, *, *"
+        kind = f"!fp8.scaled<2x?x16x{columns}x{element}, block = [{block}], scale = f32>"
+    others = [name for name in others if name in TYPES]
     rows = "tensor<2x16x?xf32>"
     arguments = [f"%q: {kind}", f"%rows: {rows}", f"%grad: {result}", *(f"%{name}: {TYPES[name]}" for name in others)]
     told = "".join(f" {name}(%{name} : {TYPES[name]})" + " rate = 0.1" * (name == "dropout") for name in others)

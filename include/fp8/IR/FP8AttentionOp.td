@@ -85,8 +85,8 @@ def FP8_AttentionOp : FP8_Op<"attention", [AttrSizedOperandSegments]> {
       keys and head dimensions as above; numbers of heads are static;
     - (C2) Q and K are both scaled, or tensors of one element type; so are K and
       V; codes have 8 bits;
-    - (C3) factors of scaled operands are f32, one for the tensor or for each
-      head of each batch;
+    - (C3) factors of scaled operands are f32, one for the tensor, or for each
+      head of each batch and block of positions, of V's not with `fast`;
     - (C4) `scale` is finite and positive;
     - (C5) `window` has two entries, each at least 0 or `*`;
     - (C6) `p_scale` is a power of two, from 1 to the largest finite

@@ -112,13 +112,41 @@ Value AttentionBatches::toBatches(Value operand) {
     return spread(gathered(operand));
   auto parts = DisassembleOp::create(b, loc, operand);
   Value codes = spread(gathered(parts.getPayload()));
-  Value factors = spread(parts.getScaleInv(), scaled.isPerTensor());
-  SmallVector<int64_t> block(3, ScaledType::kWhole);
-  if (!scaled.isPerTensor())
-    block[0] = 1;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(codes.getType()).getShape();
+  SmallVector<int64_t> block(3, ScaledType::kWhole);
+  Value factors;
+  if (getPositionsOfFactor(operand)) {
+    RankedTensorType one = RankedTensorType::get({1, 1, 1}, b.getF32Type());
+    factors =
+        arith::ConstantOp::create(b, loc, DenseElementsAttr::get(one, 1.0f));
+  } else {
+    factors = spread(parts.getScaleInv(), scaled.isPerTensor());
+    if (!scaled.isPerTensor())
+      block[0] = 1;
+  }
   return AssembleOp::create(b, loc, scaled.cloneWith(shape, block), codes,
                             factors, /*tensor_scale_inv=*/Value());
+}
+
+int64_t AttentionBatches::getPositionsOfFactor(Value operand) {
+  auto scaled = dyn_cast<ScaledType>(operand.getType());
+  int64_t sequence = op.getSequenceDim();
+  bool isInBlocks =
+      scaled && !scaled.isPerTensor() && scaled.isBlocked(sequence);
+  return isInBlocks ? scaled.getBlock()[sequence] : 0;
+}
+
+Value AttentionBatches::getFactorsOfPositions(Value operand) {
+  return spread(DisassembleOp::create(b, loc, operand).getScaleInv());
+}
+
+Value AttentionBatches::readFactor(Value factors, int64_t positions,
+                                   Value position) {
+  Value size = arith::ConstantIndexOp::create(b, loc, positions);
+  Value place[] = {linalg::IndexOp::create(b, loc, 0),
+                   arith::DivUIOp::create(b, loc, position, size),
+                   arith::ConstantIndexOp::create(b, loc, 0)};
+  return tensor::ExtractOp::create(b, loc, factors, place);
 }
 
 Value AttentionBatches::fromBatches(Value tensor) {

@@ -29,6 +29,13 @@ protected:
   /// Batches x rows x columns of an operand: codes and factors, or numbers.
   /// Heads of K and V come once for each head of Q that reads them.
   Value toBatches(Value operand);
+  /// How many positions of an operand share a factor, 0 where all do. Codes of
+  /// such operands are batches with the factor 1.
+  int64_t getPositionsOfFactor(Value operand);
+  /// Their factors, batches x blocks x 1.
+  Value getFactorsOfPositions(Value operand);
+  /// That (f32) of position `position` (index) of this element, within `map`.
+  Value readFactor(Value factors, int64_t positions, Value position);
   Value fromBatches(Value tensor);
   /// The number of keys of all batches (index).
   Value getNumKeys();

@@ -17,13 +17,47 @@ using namespace mlir::fp8;
 // Factors and sums
 //===----------------------------------------------------------------------===//
 
+/// The number of an operand, of Q, K and V.
+static int64_t getNumber(StringRef name) {
+  return name == "q" ? 0 : name == "k" ? 1 : 2;
+}
+
+Value fp8::getFactorAt(const AttentionBlock &kernel, StringRef name,
+                       Value batch, Value head, Value position) {
+  KernelBuilder &b = kernel.b;
+  const AttentionSpec &spec = kernel.spec;
+  int64_t number = getNumber(name);
+  bool ofQ = number == 0;
+  auto positions = static_cast<int32_t>(spec.positionsOfFactor[number]);
+  int64_t heads = ofQ ? spec.heads : spec.headsOfK;
+  Value blocks =
+      b.ceilDiv(kernel.getParam(ofQ ? "queries" : "keys"), positions);
+  Value block = b.div(position, positions);
+  bool isBSHD = spec.layout == fp8::AttentionLayout::BSHD;
+  Value first = isBSHD ? b.add(b.mul(b.mul(batch, blocks), heads), head)
+                       : b.mul(b.add(b.mul(batch, heads), head), blocks);
+  // One register for all through a loop over keys, not the address of each.
+  first = launder(b, first);
+  Value index = b.add(first, isBSHD ? b.mul(block, heads) : block);
+  Value place = b.element(kernel.getParam(name.str() + "_scale.ptr"),
+                          b.widen(index), b.getF32Type());
+  // Without keys there are none, but there are factors of queries.
+  Value any = kernel.getParam("q_scale.ptr");
+  return b.loadConstant(b.select(b.less(block, blocks), place, any),
+                        b.getF32Type());
+}
+
 Value fp8::getFactorOf(const AttentionBlock &kernel, StringRef name,
                        Value batch, Value head) {
   KernelBuilder &b = kernel.b;
   const AttentionSpec &spec = kernel.spec;
-  bool ofQ = name == "q";
+  int64_t number = getNumber(name);
+  bool ofQ = number == 0;
+  // Tiles of keys have those already.
+  if (spec.positionsOfFactor[number])
+    return b.f32(1.0f);
   Value pointer = kernel.getParam(name.str() + "_scale.ptr");
-  if (spec.hasHeadFactors[ofQ ? 0 : name == "k" ? 1 : 2]) {
+  if (spec.hasHeadFactors[number]) {
     Value number = b.add(b.mul(batch, ofQ ? spec.heads : spec.headsOfK), head);
     pointer = b.element(pointer, b.widen(number), b.getF32Type());
   }
@@ -31,14 +65,17 @@ Value fp8::getFactorOf(const AttentionBlock &kernel, StringRef name,
 }
 
 Value fp8::getFactorOfScores(const AttentionBlock &kernel,
-                             const AttentionTile &tile, Value head) {
+                             const AttentionTile &tile, Value head,
+                             Value query) {
   constexpr float log2E = 0x1.715476p0f;
   KernelBuilder &b = kernel.b;
   Value factor = b.f32(kernel.spec.scale * log2E);
   if (!kernel.spec.isScaled)
     return factor;
-  Value ofOperands = b.mulF(getFactorOf(kernel, "q", tile.batch, head),
-                            getFactorOf(kernel, "k", tile.batch, tile.headOfK));
+  Value ofQueries = query ? getFactorAt(kernel, "q", tile.batch, head, query)
+                          : getFactorOf(kernel, "q", tile.batch, head);
+  Value ofOperands =
+      b.mulF(ofQueries, getFactorOf(kernel, "k", tile.batch, tile.headOfK));
   // An infinite distance stays infinite.
   return arith::MaxNumFOp::create(b, b.mulF(factor, ofOperands),
                                   b.f32(0x1p-126f));
@@ -126,6 +163,12 @@ SmallVector<AttentionRow> fp8::getMaskedRows(const AttentionBlock &kernel,
                                              const AttentionTile &tile) {
   if (!kernel.spec.mask)
     return {};
+  return getOwnRows(kernel, layout, tile);
+}
+
+SmallVector<AttentionRow> fp8::getOwnRows(const AttentionBlock &kernel,
+                                          ScoreLayout layout,
+                                          const AttentionTile &tile) {
   KernelBuilder &b = kernel.b;
   SmallVector<AttentionRow> rows;
   Value last = b.sub(kernel.tiles.getQueries(), b.i32(1));

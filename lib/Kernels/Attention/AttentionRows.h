@@ -17,9 +17,15 @@ namespace mlir::fp8 {
 /// The factor (f32) of `name`, "q", "k" or "v", that head `head` of it has.
 Value getFactorOf(const AttentionBlock &kernel, StringRef name, Value batch,
                   Value head);
-/// What makes exponents of 2 (f32) of scores of head `head` of Q.
+/// The same of position `position` (i32), where blocks of these have factors of
+/// their own; of one beyond the last any number.
+Value getFactorAt(const AttentionBlock &kernel, StringRef name, Value batch,
+                  Value head, Value position);
+/// What makes exponents of 2 (f32) of scores of head `head` of Q, and of query
+/// `query` where blocks of these have factors; without that of keys where
+/// blocks of those have.
 Value getFactorOfScores(const AttentionBlock &kernel, const AttentionTile &tile,
-                        Value head);
+                        Value head, Value query = Value());
 
 /// With sinks, adds that of head `head` of Q to a row's: see Softmax::addScore.
 /// Null without.
@@ -38,7 +44,11 @@ void storeLse(const AttentionBlock &kernel, const AttentionTile &tile,
 Softmax::Window getWindow(const AttentionBlock &kernel, ScoreLayout layout,
                           const AttentionTile &tile, Value number);
 /// The rows of a thread, whose queries are of one head; of one that is beyond
-/// the last query, this. None without a mask.
+/// the last query, this.
+SmallVector<AttentionRow> getOwnRows(const AttentionBlock &kernel,
+                                     ScoreLayout layout,
+                                     const AttentionTile &tile);
+/// The same, none without a mask.
 SmallVector<AttentionRow> getMaskedRows(const AttentionBlock &kernel,
                                         ScoreLayout layout,
                                         const AttentionTile &tile);

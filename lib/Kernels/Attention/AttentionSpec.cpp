@@ -36,6 +36,11 @@ std::string AttentionSpec::describe() const {
   }
   if (pageSize)
     os << " page" << pageSize;
+  if (hasFactorsOfPositions())
+    for (auto [name, positions] :
+         llvm::zip_equal(StringRef("qkv"), positionsOfFactor))
+      if (positions)
+        os << ' ' << name << "_blocks" << positions;
   if (rounded)
     os << " to_" << output;
   if (hasAmax)
@@ -58,6 +63,8 @@ std::string AttentionSpec::getLabel() const {
     os << "_window";
   if (accumulate == Accumulate::Promote)
     os << "_promote";
+  if (hasFactorsOfPositions())
+    os << "_blocks";
   if (rounded)
     os << "_to_f8";
   if (invariant)
@@ -133,10 +140,14 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
   if (spec.bottomRight && spec.queries == 1)
     spec.right.reset();
   spec.isScaled = op.isScaled();
-  for (auto [isOfHeads, operand] : llvm::zip_equal(
-           spec.hasHeadFactors, std::array{op.getQ(), op.getK(), op.getV()}))
-    if (auto scaled = dyn_cast<ScaledType>(operand.getType()))
+  for (auto [isOfHeads, positions, operand] :
+       llvm::zip_equal(spec.hasHeadFactors, spec.positionsOfFactor,
+                       std::array{op.getQ(), op.getK(), op.getV()}))
+    if (auto scaled = dyn_cast<ScaledType>(operand.getType())) {
       isOfHeads = !scaled.isPerTensor();
+      if (isOfHeads && scaled.isBlocked(sequence))
+        positions = scaled.getBlock()[sequence];
+    }
   spec.hasLse = op.getLse() != nullptr;
   if (Value mask = op.getMask()) {
     auto type = cast<RankedTensorType>(mask.getType());

@@ -32,6 +32,8 @@ struct AttentionSpec : AttentionShape {
   int64_t rankOfScale = 2;
   /// Whether Q, K and V have factors for each head.
   bool hasHeadFactors[3] = {};
+  /// How many positions of Q, K and V share one of these, 0 where all do.
+  int64_t positionsOfFactor[3] = {};
   bool hasLse = false;
   /// Whether batches have numbers of keys of their own, and first keys, and
   /// heads a score that is no key's.
@@ -59,6 +61,13 @@ struct AttentionSpec : AttentionShape {
   /// may have keys before a batch's first.
   bool hasRestBehindKeys() const {
     return hasKeyLengths || (pageSize && hasKeyStarts);
+  }
+  /// Whether keys, or values, have factors for blocks of their positions.
+  bool hasFactorsOfKeys() const { return positionsOfFactor[1] != 0; }
+  bool hasFactorsOfValues() const { return positionsOfFactor[2] != 0; }
+  /// Whether any of the three has.
+  bool hasFactorsOfPositions() const {
+    return positionsOfFactor[0] || hasFactorsOfKeys() || hasFactorsOfValues();
   }
   /// Has the result stored as codes.
   void setCodes(Type codes, bool measures, int64_t rank) {

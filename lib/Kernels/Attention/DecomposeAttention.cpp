@@ -68,6 +68,8 @@ private:
     return tensor::ExtractOp::create(b, loc, op.getSinks(), getHead());
   }
   Value buildProduct(Value p, Value v);
+  /// `p`, codes, times values that have factors for blocks of positions.
+  Value buildProductOfBlocks(Value p, Value v);
   /// 0 in place of this element if it is left out.
   Value drop(Value power);
   Value buildOutput(Value product, Value sums);
@@ -243,9 +245,22 @@ Value Decomposer::buildScores(Value q, Value k) {
       MatmulOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type()), q,
                        k, ValueRange(), Accumulate::Fast)
           .getResult();
+  int64_t ofQueries = getPositionsOfFactor(op.getQ());
+  int64_t ofKeys = getPositionsOfFactor(op.getK());
+  Value factorsOfQ = ofQueries ? getFactorsOfPositions(op.getQ()) : Value();
+  Value factorsOfK = ofKeys ? getFactorsOfPositions(op.getK()) : Value();
   return map(products, b.getF32Type(), [&](ValueRange elements) -> Value {
-    Value score = arith::MulFOp::create(
-        b, loc, elements.front(), f32(op.getSoftmaxScale().convertToFloat()));
+    Value score = elements.front();
+    if (ofQueries)
+      score =
+          arith::MulFOp::create(b, loc, score,
+                                readFactor(factorsOfQ, ofQueries,
+                                           linalg::IndexOp::create(b, loc, 1)));
+    if (ofKeys)
+      score = arith::MulFOp::create(
+          b, loc, score, readFactor(factorsOfK, ofKeys, getLastKey(getKey(2))));
+    score = arith::MulFOp::create(b, loc, score,
+                                  f32(op.getSoftmaxScale().convertToFloat()));
     score = addMask(bend(score));
     if (Value visible = isVisible())
       score = arith::SelectOp::create(b, loc, visible, score, f32(-kInfinity));
@@ -275,6 +290,8 @@ Value Decomposer::buildProduct(Value p, Value v) {
     return element.isF32() ? scaled
                            : arith::TruncFOp::create(b, loc, element, scaled);
   });
+  if (getPositionsOfFactor(op.getV()))
+    return buildProductOfBlocks(rounded, v);
   bool isScaled = op.isScaled();
   if (isScaled) {
     auto type = ScaledType::get(
@@ -292,6 +309,25 @@ Value Decomposer::buildProduct(Value p, Value v) {
   return MatmulOp::create(b, loc, RankedTensorType::get(result, b.getF32Type()),
                           rounded, v, ValueRange(), op.getSums(),
                           /*transpose_a=*/false, /*transpose_b=*/!isScaled)
+      .getResult();
+}
+
+Value Decomposer::buildProductOfBlocks(Value p, Value v) {
+  int64_t positions = getPositionsOfFactor(op.getV());
+  Value factors = getFactorsOfPositions(op.getV());
+  Value codes = DisassembleOp::create(b, loc, v).getPayload();
+  Type f32Type = b.getF32Type();
+  Value values = map(codes, f32Type, [&](ValueRange elements) -> Value {
+    Value factor = readFactor(factors, positions, getLastKey(getKey(1)));
+    return arith::MulFOp::create(b, loc, toF32(elements.front()), factor);
+  });
+  Value powers = map(
+      p, f32Type, [&](ValueRange elements) { return toF32(elements.front()); });
+  SmallVector<int64_t> result(cast<RankedTensorType>(p.getType()).getShape());
+  result[2] = AttentionOp::getShapeOf(v)[2];
+  return MatmulOp::create(b, loc, RankedTensorType::get(result, f32Type),
+                          powers, values, ValueRange(), Accumulate::Fast,
+                          /*transpose_a=*/false, /*transpose_b=*/true)
       .getResult();
 }
 

@@ -129,9 +129,14 @@ Softmax::Step Softmax::raise(ArrayRef<Value> scores, Rows &rows) {
   };
   Step step;
   for (int64_t row = 0; row < layout.rows; ++row) {
-    Value max = reduceLanes(
-        larger(rows.max[row], reduceRow(layout, scores, row, larger)), larger);
-    Value finite = makeFinite(b, max), factor = factors[row];
+    Value factor = factors[row],
+          largest = reduceRow(layout, scores, row, larger);
+    if (keepsExponents) {
+      largest = b.mulF(largest, factor);
+      factor = b.f32(1.0f);
+    }
+    Value max = reduceLanes(larger(rows.max[row], largest), larger);
+    Value finite = makeFinite(b, max);
     step.corrections[row] = exp2(
         b, b.mulF(arith::SubFOp::create(b, rows.max[row], finite), factor));
     // Powers are 2 to (score - max) factor + log2(p_scale).

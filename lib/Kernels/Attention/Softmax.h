@@ -39,6 +39,14 @@ public:
         polynomials(polynomials) {}
 
   Rows getInitial();
+  /// From now on scores have these factors. Largest scores are kept as
+  /// exponents of 2 then, which those of tiles with other factors can be
+  /// compared with: before the first tile, and each that has its own.
+  void setFactors(const Value (&ofTile)[2]) {
+    factors[0] = ofTile[0];
+    factors[1] = ofTile[1];
+    keepsExponents = true;
+  }
   /// Hides scores of keys that are not visible.
   SmallVector<Value> mask(ArrayRef<Value> scores, const Window &window);
   /// What a tile's scores make of its rows: what sums of earlier powers are
@@ -55,7 +63,7 @@ public:
   Value addLanes(Value sum);
   /// The largest score of a row as an exponent of 2.
   Value getExponent(const Rows &rows, int64_t row) {
-    return b.mulF(rows.max[row], factors[row]);
+    return keepsExponents ? rows.max[row] : b.mulF(rows.max[row], factors[row]);
   }
   /// The natural logarithm of the sum of exponentials of a row, from its
   /// largest exponent of 2 and the sum of all its powers.
@@ -104,6 +112,8 @@ private:
   Value factors[2];
   float logOfP;
   int64_t polynomials;
+  /// Whether the largest scores of rows are exponents of 2.
+  bool keepsExponents = false;
 };
 
 } // namespace mlir::fp8

@@ -33,6 +33,9 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     reason = llvm::formatv(parts...);
     return failure();
   };
+  if (spec.hasFactorsOfPositions())
+    return fail("expected factors for tensors or heads, but got factors for "
+                "blocks of positions");
   if (spec.rounded)
     return fail("expected a result of 16 bits, but got codes");
   if (spec.invariant && tileK != kInvariantKeys)

@@ -73,6 +73,9 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
     return failure();
   if (spec.rounded)
     return fail("expected a result of 16 bits, but got codes");
+  if (spec.hasFactorsOfPositions())
+    return fail("expected factors for tensors or heads, but got factors for "
+                "blocks of positions");
   if (spec.invariant &&
       (tileK != kInvariantKeys || config.getPolynomials() != 0))
     return fail("expected tile_k of {0} and no polynomials in invariant "

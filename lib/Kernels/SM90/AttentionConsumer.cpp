@@ -74,6 +74,12 @@ private:
                           ArrayRef<Value> powers);
   /// With the factors of a tile's scores.
   void setSoftmax(const AttentionTile &tile);
+  /// The factor of the block of `name`, "k" or "v", that tile `number` of keys
+  /// is of; null where there is none.
+  Value loadFactor(const AttentionTile &tile, StringRef name, Value number);
+  /// Has the softmax multiply scores by a tile's factor, unless it is given
+  /// exponents: then `scores` times it.
+  SmallVector<Value> takeFactor(ArrayRef<Value> scores, Value factor);
   /// The rows that are this thread's, or the last ones, if there is a mask.
   SmallVector<AttentionRow> getMaskedRows(const AttentionTile &tile);
   /// Writes zeros over the last tile's values that a batch's own keys end
@@ -96,9 +102,10 @@ private:
   /// Adds the last product.
   void finish(const AttentionTile &tile, State &state);
   /// The product of P and V, for now added to the sums unless these are
-  /// promoted; and the sums with it, once it is there.
+  /// promoted; and the sums with it, times `factor` if blocks of values have
+  /// some, once it is there.
   Value multiplyValues(State &state);
-  void add(State &state, Value product);
+  void add(State &state, Value product, Value factor);
   /// Gives a stage of K back once the softmax is computed: it depends on its
   /// sums, which have no sign. ptxas would otherwise have the wait for the
   /// product of P and V before the exponentials that run beside it.
@@ -132,6 +139,8 @@ private:
   const SharedMatrix &values;
   int64_t offsetOfValues;
   std::optional<Softmax> softmax;
+  /// Factors of scores but for those of keys, if blocks of these have some.
+  Value factorsOfRows[2];
   std::optional<AttentionScores> capAndMask;
   std::optional<AttentionDropout> dropout;
   AttentionStore store;
@@ -324,6 +333,8 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
                                RingPosition v) {
   State state;
   state.v = v;
+  Value last = b.sub(tile.end, b.i32(1));
+  Value ofKeys = loadFactor(tile, "k", last);
   ringOfK.waitFull(k);
   NVVM::WgmmaFenceAlignedOp::create(b);
   Value product = multiplyQK(k.stage);
@@ -331,7 +342,7 @@ State AttentionConsumer::begin(const AttentionTile &tile, RingPosition k,
       b, /*pending=*/0, getRegisters(product, config.getTileK() / 2));
   ringOfK.release(k.stage, kernel.lane);
   state.k = ringOfK.advance(k);
-  Value last = b.sub(tile.end, b.i32(1));
+  scores = takeFactor(scores, ofKeys);
   scores = capAndMask->apply(scores, last, /*isLast=*/true);
   scores =
       softmax->mask(scores, getWindow(kernel, kFragmentScores, tile, last));
@@ -356,17 +367,20 @@ Value AttentionConsumer::multiplyValues(State &state) {
                     /*overwrite=*/promotes());
 }
 
-void AttentionConsumer::add(State &state, Value product) {
+void AttentionConsumer::add(State &state, Value product, Value factor) {
   SmallVector<Value> terms = waitForAccumulators(
       b, /*pending=*/0, getRegisters(product, spec.headDimOfV / 2));
   if (!promotes()) {
     state.sums = terms;
     return;
   }
-  for (auto [i, term] : llvm::enumerate(terms))
+  for (auto [i, term] : llvm::enumerate(terms)) {
+    if (factor)
+      term = b.mulF(term, factor);
     state.sums[i] =
         LLVM::FMAOp::create(b, b.getF32Type(), state.sums[i],
                             state.corrections[kFragmentScores.getRow(i)], term);
+  }
 }
 
 void AttentionConsumer::releaseAfter(Value stage, const Softmax::Rows &rows) {
@@ -378,6 +392,7 @@ void AttentionConsumer::releaseAfter(Value stage, const Softmax::Rows &rows) {
 
 State AttentionConsumer::step(const AttentionTile &tile, Value number,
                               State state, bool masked) {
+  Value ofKeys = loadFactor(tile, "k", number);
   ringOfK.waitFull(state.k);
   waitForTurn();
   NVVM::WgmmaFenceAlignedOp::create(b);
@@ -388,6 +403,7 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   SmallVector<Value> scores = waitForAccumulators(
       b, /*pending=*/1, getRegisters(ofScores, config.getTileK() / 2));
   giveTurn(AttentionTurn::Scored);
+  scores = takeFactor(scores, ofKeys);
   scores = capAndMask->apply(scores, number, /*isLast=*/false);
   if (masked)
     scores =
@@ -398,7 +414,8 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   SmallVector<Value> powers = softmax->exponentiate(scores, state.rows, step);
   powers = pinHere(b, round(drop(tile, number, powers)));
   releaseAfter(state.k.stage, state.rows);
-  add(state, ofValues);
+  // Of the tile before.
+  add(state, ofValues, loadFactor(tile, "v", b.add(number, 1)));
   ringOfV.release(state.v.stage, kernel.lane);
   state.p = pack(powers);
   if (promotes())
@@ -433,7 +450,7 @@ void AttentionConsumer::finish(const AttentionTile &tile, State &state) {
   if (tile.start && !memory.hasTransposedV())
     hideFirstValues(tile, state.v);
   ringOfV.waitFull(state.v);
-  add(state, multiplyValues(state));
+  add(state, multiplyValues(state), loadFactor(tile, "v", tile.begin));
   ringOfV.release(state.v.stage, kernel.lane);
   state.v = ringOfV.advance(state.v);
 }
@@ -476,11 +493,19 @@ State AttentionConsumer::walkAll(const AttentionTile &tile, RingPosition at,
 
 void AttentionConsumer::setSoftmax(const AttentionTile &tile) {
   Value factors[2];
+  SmallVector<AttentionRow> rows;
+  // Rows may be of different heads, and of different blocks of queries.
+  if (config.isForFewQueries() &&
+      (spec.positionsOfFactor[0] ||
+       (spec.hasHeadFactors[0] && config.getTileHeads() != 1)))
+    rows = {parts.getOwnRow(tile, 0), parts.getOwnRow(tile, 1)};
+  else if (spec.positionsOfFactor[0])
+    rows = getOwnRows(kernel, kFragmentScores, tile);
   for (int64_t half : {0, 1}) {
-    // Rows may be of different heads.
-    bool areAlike = config.getTileHeads() == 1 || !spec.hasHeadFactors[0];
+    bool areAlike = rows.empty();
     factors[half] = getFactorOfScores(
-        kernel, tile, areAlike ? tile.head : parts.getOwnRow(tile, half).head);
+        kernel, tile, areAlike ? tile.head : rows[half].head,
+        spec.positionsOfFactor[0] ? rows[half].query : Value());
     if (areAlike && spec.isScaled) {
       factors[1] = factors[0];
       break;
@@ -488,10 +513,30 @@ void AttentionConsumer::setSoftmax(const AttentionTile &tile) {
   }
   capAndMask.emplace(kernel, kFragmentScores, tile, factors,
                      getMaskedRows(tile));
+  llvm::copy(factors, factorsOfRows);
   if (AttentionScores::makesExponents(spec))
     factors[0] = factors[1] = b.f32(1.0f);
   softmax.emplace(b, kFragmentScores, factors, std::log2(spec.factorOfP),
                   config.getPolynomials());
+}
+
+Value AttentionConsumer::loadFactor(const AttentionTile &tile, StringRef name,
+                                    Value number) {
+  if (!spec.positionsOfFactor[name == "k" ? 1 : 2])
+    return {};
+  return getFactorAt(kernel, name, tile.batch, tile.headOfK,
+                     b.mul(number, config.getTileK()));
+}
+
+SmallVector<Value> AttentionConsumer::takeFactor(ArrayRef<Value> scores,
+                                                 Value factor) {
+  if (!factor)
+    return SmallVector<Value>(scores);
+  if (AttentionScores::makesExponents(spec))
+    return Softmax::scaleRows(b, kFragmentScores, scores, {factor, factor});
+  softmax->setFactors(
+      {b.mulF(factorsOfRows[0], factor), b.mulF(factorsOfRows[1], factor)});
+  return SmallVector<Value>(scores);
 }
 
 SmallVector<AttentionRow>

@@ -83,6 +83,18 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
   if (spec.dropThreshold && config.getTileHeads() != 1)
     return fail("expected tile_heads of 1 with dropout, but got {0}",
                 config.getTileHeads());
+  // A tile of keys has one factor of each. Invariant ones may begin anywhere.
+  for (auto [name, positions] :
+       llvm::zip_equal(StringRef("qkv"), spec.positionsOfFactor)) {
+    if (positions && name != 'q' && positions % config.getTileK() != 0)
+      return fail("expected factors of {0} for blocks of a multiple of tile_k, "
+                  "{1}, but got blocks of {2} positions",
+                  name, config.getTileK(), positions);
+    if (positions && spec.invariant)
+      return fail("expected no factors for blocks of positions in invariant "
+                  "attention, but got some of {0}",
+                  name);
+  }
   return success();
 }
 

@@ -21,8 +21,8 @@ class Attention:
     def __init__(self, element, batch, queries, keys, heads, heads_of_k, dim, dim_of_v=None, window=None,
                  bottom_right=False, layout="bshd", accumulate=None, of_heads=False, p_scale=None, lse=True, mask=None,
                  lengths=None, page=None, starts=None, ranges=None, sinks=None, cap=None, mask_of="hk", data="random",
-                 dropout=None):
-        """`ranges` are "packed", sequences one after the other, or "random"; `sinks` the mean of their scores; `mask_of`
+                 dropout=None, blocks=(0, 0, 0)):
+        """`blocks` are how many positions of queries, keys and values share a factor, 0 where all do; `ranges` are "packed", sequences one after the other, or "random"; `sinks` the mean of their scores; `mask_of`
         says which of batches, heads, queries and keys a mask tells apart; `data` may be "peaked", with large scores, or
         "outliers", with some large columns; `dropout` is a rate."""
         self.element, self.batch, self.queries, self.keys = element, batch, queries, keys
@@ -32,6 +32,7 @@ class Attention:
         self.lse, self.mask, self.lengths, self.page, self.scale = lse, mask, lengths, page, dim ** -0.5
         self.starts, self.ranges, self.sinks = starts, ranges, sinks
         self.cap, self.mask_of, self.data, self.dropout, self.state = cap, mask_of, data, dropout, None
+        self.blocks = dict(zip("qkv", blocks))
 
     @staticmethod
     def random(rng):
@@ -86,8 +87,9 @@ class Attention:
                                             ("k", self.keys, self.heads_of_k, self.dim),
                                             ("v", self.keys, self.heads_of_k, self.dim_of_v)):
             factors = (1, 1, 1, 1)
-            if self.of_heads:
-                factors = (self.batch, 1, heads, 1) if self.layout == "bshd" else (self.batch, heads, 1, 1)
+            if self.of_heads or self.blocks[name]:
+                count = -(-positions // self.blocks[name]) if self.blocks[name] else 1
+                factors = (self.batch, count, heads, 1) if self.layout == "bshd" else (self.batch, heads, count, 1)
             if self.page and name != "q":
                 # Some belong to nobody.
                 yield name, self.shape(self.page, heads, dim, self.batch * self.pages + 3), factors
@@ -96,15 +98,15 @@ class Attention:
 
     def program(self):
         element = ELEMENTS.get(self.element, self.element)
-        block = "*, *, *, *"
-        if self.of_heads:
-            block = "1, *, 1, *" if self.layout == "bshd" else "1, 1, *, *"
         arguments, made, types = [], "", []
         for name, shape, factors in self.operands():
             if not self.is_scaled:
                 arguments.append(f"%{name}: {tensor(shape, element)}")
                 types.append(tensor(shape, element))
                 continue
+            block = "*, *, *, *"
+            if self.of_heads or self.blocks[name]:
+                block = f"1, {self.blocks[name] or '*'}, 1, *" if self.layout == "bshd" else f"1, 1, {self.blocks[name] or '*'}, *"
             scaled = f"!fp8.scaled<{'x'.join(map(str, shape))}x{element}, block = [{block}], scale = f32>"
             codes, scales = tensor(shape, element), tensor(factors, "f32")
             arguments += [f"%{name}_codes: {codes}", f"%{name}_scales: {scales}"]
@@ -162,9 +164,10 @@ class Attention:
             numbers = self.draw(rng, name, shape)
             if self.is_scaled:
                 scales = (np.exp(rng.standard_normal(factors) * 0.3) / 100).astype(np.float32)
-                codes = np.clip(numbers / scales, -448, 448).astype(DTYPES[self.element])
+                spread = self.spread(name, scales)
+                codes = np.clip(numbers / spread, -448, 448).astype(DTYPES[self.element])
                 arguments += [codes, scales]
-                values.append(codes.astype(np.float64) * scales)
+                values.append(codes.astype(np.float64) * spread)
             else:
                 arguments.append(numbers.astype(DTYPES[self.element]))
                 values.append(arguments[-1].astype(np.float64))
@@ -209,6 +212,14 @@ class Attention:
             self.state = rng.integers(-2**63, 2**63 - 1, 2)
             arguments.append(self.state)
         return arguments, values, (mask, ranges, sinks)
+
+    def spread(self, name, factors):
+        """Factors of positions, of those of blocks."""
+        if not self.blocks[name]:
+            return factors
+        place = 1 if self.layout == "bshd" else 2
+        count = self.queries if name == "q" else self.keys
+        return np.repeat(factors, self.blocks[name], place).take(range(count), place)
 
     def make_ranges(self, rng):
         shape = (self.batch, self.queries)
