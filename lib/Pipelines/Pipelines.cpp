@@ -66,6 +66,8 @@ static void buildImportPipeline(OpPassManager &pm) {
   // Names come first: raising tosa.matmul keeps its location, upstream's
   // decompositions may not.
   pm.addPass(createAnnotateGemmsPass());
+  // Loops and branches before what is in them: their tosa.yield is no operation of linalg.
+  addFuncPass(pm, createTosaToSCFPass());
   TosaToLinalgOptions tosaOptions;
   tosa::addTosaToLinalgPasses(pm, tosaOptions, TosaToLinalgNamedOptions(),
                               /*validationOptions=*/std::nullopt);
@@ -73,7 +75,6 @@ static void buildImportPipeline(OpPassManager &pm) {
   arith.includeApplyRescale = true;
   addFuncPass(pm, createTosaToArithPass(arith));
   addFuncPass(pm, createTosaToTensorPass());
-  addFuncPass(pm, createTosaToSCFPass());
   addFuncPass(pm, createRaiseConvolutionsPass());
   addFuncPass(pm, createRaiseTransposesPass());
   pm.addPass(createAnnotateGemmsPass());

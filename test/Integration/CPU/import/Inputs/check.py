@@ -60,6 +60,13 @@ def iree_tosa(a, b, bias):
     return np.clip(a.astype(np.float64) @ b + bias, 0, 6)
 
 
+def tosa_control(x, w):
+    h = x.astype(np.float64)
+    for _ in range(3):
+        h = np.tanh(h @ w)
+    return h + x.astype(np.float64) @ w
+
+
 def iree_conv(image, filters, classes):
     padded = np.pad(image.astype(np.float64), ((0, 0), (1, 1), (1, 1), (0, 0)))
     out = sum(
@@ -109,6 +116,7 @@ PROGRAMS = {
         iree_tosa,
         [(np.float32, (1, 8, 32)), (np.float32, (1, 32, 16)), (np.float32, (1, 1, 16))],
     ),
+    "tosa-control": ("main", tosa_control, [(np.float32, (1, 8, 32)), (np.float32, (1, 32, 32))]),
     "iree-conv": (
         "main",
         iree_conv,
