@@ -9,7 +9,7 @@ from fp8.torch.coded_weights import is_coded
 from fp8.torch.held_codes import HeldCodes
 from fp8.torch.linear_programs import ELEMENTS
 from fp8.torch.shard_programs import keeps_one_order
-from fp8.torch.update_text import CODES, DRAWN, NEAREST, SPLIT, Part
+from fp8.torch.update_text import CODES, DRAWN, NEAREST, SPLIT, Part, divide_orders
 
 # How an optimizer keeps what it has of parameters: whether its moments are codes, how it rounds what is bf16
 # (update_text.py), and what it clips the norm of all gradients to, or None.
@@ -147,8 +147,8 @@ class Item:
             return Part(*self.sizes, self.element, master=master, coded=self.has_codes,
                         gradient=None if gradient == self.element else gradient)
         gradient = "bf16" if is_update else ELEMENTS[self.parameter.dtype]
-        return Part(*self.sizes, self.element, held and held.target, self.master, self.has_codes and not is_update,
-                    None if gradient == self.element else gradient)
+        return divide_orders(Part(*self.sizes, self.element, held and held.target, self.master, self.has_codes and not is_update,
+                                  None if gradient == self.element else gradient))
 
     def list_arguments(self, rule, held, gradient):
         """Tensors of a call by the names of arguments, of which programs may take fewer."""

@@ -9,7 +9,7 @@ from fp8.errors import ArgumentError
 from fp8.torch import moments, step_factors, update_random
 from fp8.torch.coded_weights import is_coded
 from fp8.torch.update_items import Item, Settings, is_taken
-from fp8.torch.update_text import Rule, Update, write
+from fp8.torch.update_text import Part, Rule, Update, write
 
 # Parameters of a call: more would be programs that no other model has, and that compile for long. Of small ones, whose
 # launches are one, there are more.
@@ -266,6 +266,14 @@ class Plan:
                 self._call(Update(rule, tuple(part for part, _, _ in chunk)), where,
                            [(item, held) for _, item, held in chunk], factors, updates or {})
 
+    def _write_turned(self, pairs, where):
+        """Writes codes in the other order, of weights whose step has written those in one."""
+        if pairs:
+            update = Update(Rule("turn"), tuple(Part(*item.sizes, held.target.element, held.target) for item, held in pairs))
+            function, names = _get_function(update, pairs[0][0].alias, where)
+            values = {f"{name}_{number}": value for number, (_, held) in enumerate(pairs) for name, value in held.arguments.items()}
+            function(*[values[name] for name in names])
+
     def _call(self, update, where, pairs, factors, updates):
         rule, values = update.rule, dict(factors)
         function, names = _get_function(update, pairs[0][0].alias, where)
@@ -283,6 +291,8 @@ class Plan:
         copies = [copy for item, held in pairs for copy in item.list_copies(rule, held)]
         if copies:
             torch._foreach_copy_(*map(list, zip(*copies)))
+        self._write_turned([(item, held) for part, (item, held) in zip(update.parts, pairs)
+                            if held and part.target != held.target], where)
         for item, held in pairs:
             if rule.kind not in ("none", "momentum"):
                 torch.autograd.graph.increment_version(item.parameter)

@@ -64,12 +64,12 @@ _ADAM = ("decay", "lerp", "beta2", "square", "step_size", "root", "eps")
 # Numbers that all parameters share, in the order of arguments.
 _FACTORS = {"adamw": _ADAM, "adam": _ADAM, "sgd": ("decay", "momentum", "damp", "step_size"),
             "lion": ("decay", "beta1", "rest", "beta2", "square", "step_size"), "muon": ("decay", "step_size"),
-            "momentum": ("lerp", "momentum"), "none": ()}
+            "momentum": ("lerp", "momentum"), "none": (), "turn": ()}
 
 
 class Rule(namedtuple("Rule", "kind options", defaults=((),))):
     """The arithmetic of an optimizer: `kind` is adamw, adam, sgd, lion; momentum and muon, which are Muon's before
-    and behind its products of matrices; or none, which writes codes alone.
+    and behind its products of matrices; none, which writes codes alone; or turn, which writes those in the other order.
 
     Options: "decay", "maximize", "amsgrad", "nesterov"; "first", of SGD, whose buffer is not there yet;
     "momentum", of SGD; "late", with a beta1 of up to 1/2, or a momentum of as much; "low", with a momentum of less; "scaled", with GradScaler's

@@ -26,11 +26,14 @@ NEAREST, DRAWN, SPLIT, CODES = None, "drawn", "split", "codes"
 # moments are codes, and the type of the gradient, if that is another one.
 Part = namedtuple("Part", "rows columns element target master coded gradient", defaults=(None, NEAREST, False, None))
 
-# What a program computes: a Rule, of several Parts.
+# What a program computes: a Rule, of several Parts. That of kind "turn" has only their targets.
 Update = namedtuple("Update", "rule parts")
 
 # Elements of a moment that share a factor, and what their codes are.
 MOMENT_BLOCK, MOMENT_FORMAT = (1, 128), "f8E4M3FN"
+
+# Elements from which on a launch more is less than what codes on their way cost.
+LEAST_TURNED = 1 << 22
 
 _FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 _LARGEST = {"bf16": 3.3895313892515355e38, "f16": 65504.0}
@@ -81,6 +84,21 @@ class _Writer:
         """Codes of a weight that stays as it is."""
         weight = self.take("param", f"tensor<{self.size(self.part.element)}>")
         self.write_codes(weight if self.part.target.element == self.part.element else self.round(weight))
+
+    def write_turned(self):
+        """Codes in the other order, of those that a step has written."""
+        target, grid = self.part.target, self.find_grid(self.part.target.codes.forward)
+        code, block = _FORMATS[target.codes.format], target.codes.forward
+        codes, factors = f"tensor<{self.size(code)}>", f"tensor<{grid[0]}x{grid[1]}xf32>"
+        given, value = (self.take("codes", codes), self.take("inverse", factors)), self.name("value")
+        self.lines.append(f"  {value} = fp8.assemble {given[0]}, {given[1]} : {codes}, {factors} -> {self.write_kind(code, block)}")
+        codes, inverse = self.disassemble(*self.turn(value, code, block, "turned"), "_1")
+        sizes = self.part.columns, self.part.rows
+        self.take("codes_1", f"memref<{sizes[0]}x{sizes[1]}x{code}>")
+        self.store(codes, "codes_1", sizes, code)
+        if 1 not in grid:
+            self.take("inverse_1", f"memref<{grid[1]}x{grid[0]}xf32>")
+            self.store(inverse, "inverse_1", grid[::-1], "f32")
 
     def round(self, weight):
         kind, narrow = (f"tensor<{self.size(each)}>" for each in (self.part.element, self.part.target.element))
@@ -381,12 +399,25 @@ def _write_step(writer):
     writer.end_step(result)
 
 
+_WRITES = {"none": _Writer.write_alone, "turn": _Writer.write_turned}
+
+
+def divide_orders(part):
+    """The Part of a step whose codes in the other order are written behind it, or the same: what rounds stochastically has no time
+    to turn codes on their way, and a pass over codes alone is two bytes an element."""
+    target = part.target
+    if target is None or target.has_one_order or not (part.coded or part.master == CODES) or part.rows * part.columns < LEAST_TURNED:
+        return part
+    is_same = target.codes.forward == target.codes.backward and target.codes.forward in ((None, None), (128, 128))
+    return part._replace(target=target._replace(has_one_order=True)) if is_same else part
+
+
 def write(update):
     """The text of a program with a function `update`, and the names of its arguments: those of each parameter
     with its number behind them, then the factors, each a tensor of one f32."""
     writers = [_Writer(update.rule, part, number) for number, part in enumerate(update.parts)]
     for writer in writers:
-        writer.write_alone() if update.rule.kind == "none" else _write_step(writer)
+        _WRITES.get(update.rule.kind, _write_step)(writer)
     lines = [line for writer in writers for line in writer.lines]
     arguments = [argument for writer in writers for argument in writer.arguments]
     arguments += [(name, _ONE) for name in update.rule.factors]
