@@ -14,7 +14,7 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import attention_graphs, choices, flex_graphs, fused_linears, graphs, kept_codes, repeated
+from fp8.torch import attention_graphs, choices, coded_graphs, coded_parts, flex_graphs, fused_linears, graphs, kept_codes, repeated
 from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.linear_programs import settle_only_faster
 from fp8.torch.written_weights import WrittenWeights
@@ -158,7 +158,7 @@ class Backend:
         self._breaks_before = Counter(counters["graph_break"])
         self._inner = compile_fx.compile_fx_inner if rest == "inductor" else _interpret
         self._graphs, self._ends_steps, self._share_layers = 0, True, share_layers
-        self._keep_codes, self.kept = keep_codes, []
+        self._keep_codes, self.kept, self.coded = keep_codes, [], []
         # WrittenWeights, where an optimizer writes codes of weights (fuse_optimizer).
         self._written = None
 
@@ -186,11 +186,15 @@ class Backend:
             nonlocal early
             early = self._keep(number, forward, backward, outputs, parameters)
 
-        if self._keep_codes and expects_fp8:
+        prepare = self._find_coding(number, parameters)
+        if expects_fp8 and (self._keep_codes or prepare):
             config["custom_partitioner_fn"] = kept_codes.Partitioner(
-                keep, config.get("custom_partitioner_fn", torch._inductor.config.custom_partitioner_fn))
+                keep if self._keep_codes else None,
+                config.get("custom_partitioner_fn", torch._inductor.config.custom_partitioner_fn), prepare)
 
         def compile(graph, inputs, **others):
+            if others.get("is_inference") and expects_fp8 and prepare:
+                prepare(graph.graph)
             if not others.get("is_backward"):
                 saved.update(graphs.get_saved_parameters(graph.graph, parameters))
                 self._add(*self._compile(f"graph{number}.forward", graph, graphs.name_forward(graph.graph, parameters)))
@@ -230,6 +234,30 @@ class Backend:
         self.parts.append(unit)
         return unit
 
+    def _find_coding(self, number, parameters):
+        """What has attention of a graph give codes to parts, by fp8_mha, in its joint graph or one without a backward; or None."""
+        units = [part for part in self.parts if isinstance(part, AttentionUnit) and part.name.startswith(f"graph{number}.")]
+        if not any(unit.gives_codes for unit in units):
+            return None
+
+        def prepare(graph):
+            names, backward = graphs.name_forward(graph, parameters), coded_graphs.list_backward(graph)
+            products = [node for node in graph.nodes if node.name in names.layers and node not in backward]
+            slower = self._find_slower(graph, names, products)
+            coded = set(products).difference(slower)
+            count = coded_parts.take(graph, coded.__contains__)
+            if count:
+                self.coded.append(f"graph{number}: results of {count} call{'s' * (count > 1)} of attention are codes")
+
+        return prepare
+
+    def _find_slower(self, graph, names, products):
+        """Those products that stay in high precision by `only_faster`, with remarks."""
+        recipe = self._get_recipe()
+        if not (self._only_faster and recipe) or self._find_device(graph) is None:
+            return {}
+        return choices.find_slower(names, recipe, products, self._replays)
+
     def _keep(self, number, forward, backward, outputs, parameters):
         """Compiles a backward that takes codes, of a joint graph that was divided. Returns what _compile does, or None: it
         takes none."""
@@ -268,14 +296,11 @@ class Backend:
         def compile(text):
             return fp8.compile(text, self.recipe, target=target, **self.options)
 
-        recipe = self._get_recipe()
-
-        def find_slower(names, products):
-            return choices.find_slower(names, recipe, products, self._replays)
-
-        chooses = self._only_faster and recipe and self._find_device(graph) is not None
+        coded_parts.name(graph.graph, names.infos)
         made = partitions.compile_graph(name, graph, names, compile, self._cache_weights or self._written is not None,
-                                        find_slower if chooses else None)
+                                        functools.partial(self._find_slower, graph.graph))
+        turns_squares = name.endswith(".backward") if self.options.get("transposed_codes") in (None, "copy") else None
+        made.calls.extend(coded_parts.give(graph.graph, turns_squares)[1])
         if name.endswith(".backward") and made.remarks and not self._has_recipe() and not (
                 self._may_have_none or _has_layers(graph.graph)):
             self._may_have_none = True
@@ -321,7 +346,7 @@ class Backend:
 
     def _expects_fp8(self, graph):
         """Whether there will be products in FP8: without, a graph is just Inductor's."""
-        recipe, device = self._get_recipe(), self._find_device(graph)
+        recipe, device = self._get_recipe(), self._find_device(graph.graph)
         if self.recipe is None or recipe == "none":
             return False
         if recipe is None or device is None or not self._only_faster:
@@ -330,20 +355,20 @@ class Backend:
 
     def _shares(self, graph):
         if self._share_layers is None:
-            return self._inner is not _interpret and self._find_device(graph) is None
+            return self._inner is not _interpret and self._find_device(graph.graph) is None
         return self._share_layers
 
     def _find_device(self, graph):
         """The GPU that a graph's arguments are on, or None."""
         values = (node.meta.get("val", node.meta.get("example_value"))
-                  for node in graphs.get_placeholders(graph.graph))
+                  for node in graphs.get_placeholders(graph))
         return next((value.device for value in values
                      if isinstance(value, torch.Tensor) and value.device.type == "cuda"), None)
 
     def _find_target(self, graph):
         if self.target != "auto":
             return self.target
-        return "cpu" if self._find_device(graph) is None else "auto"
+        return "cpu" if self._find_device(graph.graph) is None else "auto"
 
     @property
     def remarks(self):
@@ -363,8 +388,8 @@ class Backend:
             print(f"{count} graph break{'s' * (count > 1)}: {reason.strip().splitlines()[0]}")
         for text in (self.attention or self._usual).taken if self.attention or self._usual else ():
             print(f"attention of {text}: fp8.attention")
-        for kept in self.kept:
-            print(kept)
+        for line in (*self.kept, *self.coded):
+            print(line)
         for line in dict.fromkeys(self.left):
             print(line)
 

@@ -10,7 +10,8 @@ from fp8.torch import attention_ops, attention_scales, coded_results, flops, lin
 from fp8.torch.coded_results import CodedResult
 from fp8.torch.linear_programs import ELEMENTS
 
-_VIEWS = {"view", "_unsafe_view", "reshape", "alias", "detach", "clone", "transpose", "permute"}
+_VIEWS = {"view", "_unsafe_view", "reshape", "alias", "detach", "clone", "transpose", "permute", "unsqueeze", "squeeze", "slice",
+          "select", "expand"}
 
 
 # ===----------------------------------------------------------------------===
@@ -70,10 +71,15 @@ _widen = operations.define(
 
 def take(graph):
     """Has attention of units that give codes do so, in a joint graph or one without a backward, where a layer reads them."""
+    for node, saves in find_attention(graph):
+        _take(graph, node, saves)
+
+
+def find_attention(graph):
+    """Attention of a graph whose unit gives codes, and whether it keeps codes of its operands."""
     saving, forward = torch.ops.fp8.attention_forward_saving.default, torch.ops.fp8.attention_forward.default
-    for node in list(graph.nodes):
-        if node.op == "call_function" and node.target in (saving, forward) and _gives_codes(node):
-            _take(graph, node, node.target is saving)
+    return [(node, node.target is saving) for node in graph.nodes
+            if node.op == "call_function" and node.target in (saving, forward) and _gives_codes(node)]
 
 
 def _gives_codes(node):
@@ -106,17 +112,17 @@ def _find_coded(layer, codes):
     return unit.find_coded(given, weight.meta["val"], bias is not None)
 
 
-def _take(graph, node, saves):
-    first = next((user for user in node.users if user.args[1] == 0), None)
-    if first is None:
-        return
+def _infer_values(node, saves):
+    """Tensors such as attention gives with codes."""
+    given = [x.meta["val"] if isinstance(x, torch.fx.Node) else x for x in node.args]
+    return _infer_attention(*given[:7], saves, *given[7:])
+
+
+def replace(graph, node, saves):
+    """Puts attention that gives codes beside one whose result, but for the first, it takes over. Returns nodes of codes and
+    their factor, and the type of numbers."""
     query, key, value, *others = node.args
-    infer = [x.meta["val"] if isinstance(x, torch.fx.Node) else x for x in node.args]
-    values = _infer_attention(*infer[:7], saves, *infer[7:])
-    layers = [(layer, path) for layer, path in _list_layers(first) if _find_coded(layer, values[0])]
-    if not layers:
-        return
-    dtype = first.meta["val"].dtype
+    values = _infer_values(node, saves)
     with graph.inserting_before(node):
         made = graph.call_function(_attention, (query, key, value, *others[:4], saves, *others[4:]))
         made.meta = {**node.meta, "val": values}
@@ -124,9 +130,21 @@ def _take(graph, node, saves):
     for part, each in zip(parts, values):
         part.meta = {**node.meta, "val": each}
     for user in list(node.users):
-        if user is not first:
+        if user.args[1] != 0:
             user.replace_all_uses_with(parts[user.args[1] + 1])
             graph.erase_node(user)
+    return parts[0], parts[1], node.meta["val"][0].dtype
+
+
+def _take(graph, node, saves):
+    first = next((user for user in node.users if user.args[1] == 0), None)
+    if first is None:
+        return
+    codes = _infer_values(node, saves)[0]
+    layers = [(layer, path) for layer, path in _list_layers(first) if _find_coded(layer, codes)]
+    if not layers:
+        return
+    *parts, dtype = replace(graph, node, saves)
     for layer, path in layers:
         _take_layer(graph, layer, path, parts, dtype)
     _drop_unused(graph, [each for _, path in layers for each in reversed(path)])
@@ -137,7 +155,7 @@ def _take(graph, node, saves):
 
 def _take_layer(graph, layer, path, parts, dtype):
     """Gives a layer the codes, by the same views of them."""
-    codes, factor = parts[:2]
+    codes, factor = parts
     with graph.inserting_before(layer):
         for view in path:
             value = view.target(codes.meta["val"], *view.args[1:], **view.kwargs)
@@ -167,19 +185,19 @@ def _drop_unused(graph, nodes):
 def _widen_for_others(graph, result, parts, dtype):
     """Gives what else reads the result numbers, made where they are first read: those of a backward belong to it."""
     users = set(result.users)
-    backward = _list_backward(graph)
+    backward = list_backward(graph)
     for some in ({user for user in users if user not in backward}, {user for user in users if user in backward}):
         if not some:
             continue
         first = next(each for each in graph.nodes if each in some)
         with graph.inserting_before(first):
-            wide = graph.call_function(_widen, (*parts[:2], dtype))
+            wide = graph.call_function(_widen, (*parts, dtype))
             wide.meta = {**first.meta, "val": result.meta["val"]}
         for user in some:
             user.replace_input_with(result, wide)
 
 
-def _list_backward(graph):
+def list_backward(graph):
     """The nodes of a joint graph that need a gradient."""
     found = set()
     for node in graph.nodes:

@@ -31,17 +31,21 @@ _FIRST_KIND = 1
 
 
 class Partitioner(CustomPartitionerFn):
-    """What divides a joint graph, and then lets `keep` change both halves."""
+    """What divides a joint graph, which `prepare` may change before, and lets `keep` change both halves behind it."""
 
-    def __init__(self, keep, other=None):
+    def __init__(self, keep=None, other=None, prepare=None):
         """`keep(forward, backward, outputs)`, where the forward returns so many of its own; `other` is what divides, PyTorch's
-        if None."""
-        self._keep, self._other = keep, other
+        if None; `prepare(graph)` changes a joint graph before."""
+        self._keep, self._other, self._prepare = keep, other, prepare
 
     def __call__(self, module, inputs, **options):
+        if self._prepare is not None:
+            self._prepare(module.graph)
+            module.recompile()
         divide = self._other or compile_fx.min_cut_rematerialization_partition
         halves = divide(module, inputs, **options)
-        self._keep(*halves, options["num_fwd_outputs"])
+        if self._keep is not None:
+            self._keep(*halves, options["num_fwd_outputs"])
         return halves
 
     def uuid(self):
@@ -95,16 +99,16 @@ def _find_memory(node):
         node = node.args[0]
 
 
-def _list_readers(node):
+def list_readers(node):
     """What reads a node, through views."""
     found = []
     for user in node.users:
-        found += _list_readers(user) if graphs.get_operation(user) in _VIEWS else [user]
+        found += list_readers(user) if graphs.get_operation(user) in _VIEWS else [user]
     return found
 
 
 def _is_multiplied(node):
-    readers = _list_readers(node)
+    readers = list_readers(node)
     # Products of three dimensions are those of attention that is written out, which stay in high precision.
     return bool(readers) and all(graphs.get_operation(reader) in ("mm", "addmm", "_grouped_mm") for reader in readers)
 
@@ -168,6 +172,11 @@ class _Use(NamedTuple):
     values: list
 
 
+def get_dtype(info):
+    """The type of PyTorch of a ValueInfo's."""
+    return _DTYPES[info.dtype]
+
+
 def _make_values(results, source):
     """Tensors such as a KeptFunction returns of a node: None where their sizes are not known."""
     value, values = source.meta["val"], []
@@ -184,7 +193,7 @@ def _make_values(results, source):
 def _find_uses(argument):
     """The _Uses of an argument of a backward whose parts were compiled, or None: something needs the argument itself."""
     uses = {}
-    for reader in _list_readers(argument):
+    for reader in list_readers(argument):
         if reader.target is not torch.ops.fp8.part.default:
             return None
         call = part_ops.get_call(reader.args[0])
@@ -210,7 +219,7 @@ def describe(graph, backward, uses, layers):
     for argument in graphs.get_placeholders(backward.graph):
         if argument.name not in uses:
             continue
-        names = dict.fromkeys(layers.get(reader.name, reader.name) for reader in _list_readers(argument))
+        names = dict.fromkeys(layers.get(reader.name, reader.name) for reader in list_readers(argument))
         values = [argument.meta["val"], *(value for use in uses[argument.name] for value in use.values)]
         are_known = all(isinstance(size, int) for value in values for size in value.shape)
         sizes = [_count(value) for value in values] if are_known else [None]
@@ -266,15 +275,27 @@ def _quantize(forward, saved, use, argument):
     with graph.inserting_before(anchor):
         for view in _find_chain(use, argument):
             nodes[view] = graph.node_copy(view, lambda node: nodes.get(node) or known[node.name])
-        made = graph.call_function(torch.ops.fp8.part.default, (call.key, [nodes[use.source]], []))
-        made.meta["val"] = use.values
-        results = []
-        for place, value in enumerate(use.values):
-            result = graph.create_node("call_function", operator.getitem, (made, place), name=f"{saved.name}_codes")
-            result.meta["val"] = value
-            results.append(result)
+        results = _add_call(graph, call, nodes[use.source], use.values, saved.name)
     graph.erase_node(anchor)
     return call, results
+
+
+def _add_call(graph, call, source, values, name):
+    """Adds a call of what quantizes a node, and returns the nodes of its results."""
+    made, results = graph.call_function(torch.ops.fp8.part.default, (call.key, [source], [])), []
+    made.meta["val"] = values
+    for place, value in enumerate(values):
+        result = graph.create_node("call_function", operator.getitem, (made, place), name=f"{name}_codes")
+        result.meta["val"] = value
+        results.append(result)
+    return results
+
+
+def quantize(graph, source, function):
+    """Adds a call of a KeptFunction for a node, where a graph inserts nodes now. Returns the part_ops.Call and its results' nodes."""
+    values = _make_values(function.results, source)
+    call = part_ops.Call(function, _make_module(_Use(None, 0, source, function, values)))
+    return call, _add_call(graph, call, source, values, source.name)
 
 
 def _take(backward, argument, uses, results):
