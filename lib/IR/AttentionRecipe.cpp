@@ -19,6 +19,8 @@ static constexpr StringLiteral keys[] = {"qk", "pv", "dp", "dv", "dq", "dk"};
 
 static constexpr StringLiteral smoothKey = "smooth_k";
 static constexpr StringLiteral hadamardKey = "hadamard";
+/// A number of positions.
+static constexpr StringLiteral blockKey = "block";
 
 StringRef fp8::getAttentionKey(AttentionRole role) {
   return keys[static_cast<unsigned>(role)];
@@ -47,6 +49,9 @@ std::string AttentionTransforms::describe() const {
     names.push_back(smoothKey);
   if (hadamard)
     names.push_back(hadamardKey);
+  std::string ofBlock = ("block " + Twine(block)).str();
+  if (block)
+    names.push_back(ofBlock);
   return llvm::join(names, ", ");
 }
 
@@ -61,6 +66,8 @@ AttentionTransforms fp8::getAttentionTransforms(Attribute attribute) {
   };
   transforms.smoothK = isOn(smoothKey);
   transforms.hadamard = isOn(hadamardKey);
+  if (auto block = recipes.getAs<IntegerAttr>(blockKey))
+    transforms.block = block.getInt();
   return transforms;
 }
 
@@ -74,6 +81,13 @@ FailureOr<AttentionTransforms> fp8::takeAttentionTransforms(
     std::string name = key.trim().str();
     llvm::replace(name, '-', '_');
     value = value.trim();
+    if (name == blockKey) {
+      if (value.getAsInteger(10, transforms.block) || transforms.block <= 0)
+        return emitError() << "expected a positive number of positions for key "
+                              "'block' of attention's recipe, but got '"
+                           << value << "'";
+      continue;
+    }
     bool isSmooth = name == smoothKey;
     if (!isSmooth && name != hadamardKey) {
       left.push_back(entry);
@@ -106,9 +120,17 @@ fp8::verifyAttentionRecipe(Attribute attribute,
                            << entry.getValue();
       continue;
     }
+    if (entry.getName() == blockKey) {
+      auto block = dyn_cast<IntegerAttr>(entry.getValue());
+      if (!block || block.getInt() <= 0)
+        return emitError() << "to have a positive number of positions for "
+                              "'block', but got "
+                           << entry.getValue();
+      continue;
+    }
     if (!llvm::is_contained(keys, entry.getName()))
       return emitError() << "to have recipes of qk, pv, dp, dv, dq or dk, "
-                            "smooth_k and hadamard, but got '"
+                            "smooth_k, hadamard and block, but got '"
                          << entry.getName() << "'";
     if (!isa<RecipeAttrInterface>(entry.getValue()))
       return emitError() << "to have a recipe for '" << entry.getName()

@@ -37,9 +37,11 @@ struct AttentionTransforms {
   bool smoothK = false;
   /// Columns are rotated by a Hadamard matrix.
   bool hadamard = false;
+  /// How many positions of a head share a factor, 0 where all of the tensor do.
+  int64_t block = 0;
 
   bool any() const { return smoothK || hadamard; }
-  /// "smooth_k, hadamard".
+  /// "smooth_k, hadamard, block 128".
   std::string describe() const;
 };
 

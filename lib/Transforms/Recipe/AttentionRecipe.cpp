@@ -87,8 +87,22 @@ void fp8::decideAttention(AttentionOp op, RecipeDecision &decision) {
 /// dimensions: a pass over memory has a kernel for that.
 static Value quantizeHeads(RewriterBase &rewriter, Location loc, Value tensor,
                            const HeadsView &source, const OperandFormat &format,
-                           RecipeAttrInterface recipe, StringRef name) {
+                           RecipeAttrInterface recipe, StringRef name,
+                           ArrayRef<int64_t> block) {
   auto type = cast<RankedTensorType>(tensor.getType());
+  if (!block.empty()) {
+    Value heads = tensor::ExpandShapeOp::create(
+        rewriter, loc, type, source.tensor, source.groups,
+        tensor::getMixedSizes(rewriter, loc, tensor));
+    auto scaled = ScaledType::get(rewriter.getContext(), type.getShape(),
+                                  format.elementType, block, format.scaleType,
+                                  /*hasTensorScale=*/false);
+    auto quantize = QuantizeOp::create(rewriter, loc, scaled, heads,
+                                       /*scale=*/Value(), /*scale_inv=*/Value(),
+                                       /*tensor_scale_inv=*/Value(), recipe);
+    quantize->setAttr(kNameAttrName, rewriter.getStringAttr(name));
+    return quantize.getResult();
+  }
   auto quantize = QuantizeOp::create(
       rewriter, loc,
       getScaledType(cast<RankedTensorType>(source.tensor.getType()), format),
@@ -165,18 +179,26 @@ void fp8::quantizeAttention(AttentionOp op, const RecipeDecision &decision) {
   using Key = std::tuple<Value, RecipeAttrInterface, char>;
   SmallVector<std::pair<Key, Value>, 3> made;
   auto quantize = [&](Value tensor, RecipeAttrInterface recipe,
-                      const OperandFormat &format, char letter) {
+                      const OperandFormat &format, char letter) -> Value {
     RecipeAttrInterface ofOperand =
         recipe.getOperandRecipe(GemmRole::Fprop, OperandKind::Activation);
-    Key key{tensor, ofOperand, transforms.any() ? letter : ' '};
+    // Sums by a tensor core have one factor.
+    SmallVector<int64_t, 4> block;
+    if (transforms.block &&
+        (letter != 'v' || decision.accumulate != Accumulate::Fast)) {
+      block.assign({1, 1, 1, ScaledType::kWhole});
+      block[op.getSequenceDim()] = transforms.block;
+    }
+    bool areAlike = !transforms.any() && !transforms.block;
+    Key key{tensor, ofOperand, areAlike ? ' ' : letter};
     for (const auto &[known, codes] : made)
       if (known == key)
         return codes;
     std::string name = prefix + letter;
     HeadsView source =
         transform(rewriter, op, tensor, transforms, letter, name);
-    Value codes =
-        quantizeHeads(rewriter, loc, tensor, source, format, ofOperand, name);
+    Value codes = quantizeHeads(rewriter, loc, tensor, source, format,
+                                ofOperand, name, block);
     made.push_back({key, codes});
     return codes;
   };

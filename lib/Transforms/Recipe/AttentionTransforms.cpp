@@ -185,6 +185,16 @@ static StringRef findReason(AttentionOp op) {
   return "";
 }
 
+/// Why blocks of positions have no factors of their own; empty if they may.
+static StringRef findReasonOfBlock(AttentionOp op,
+                                   const RecipeDecision &decision) {
+  if (decision.recipe.getStateRecipe() || decision.recipeOfV.getStateRecipe())
+    return "scales of other steps are of tensors: other tokens are in a block "
+           "then";
+  return findGradients(op).empty() ? ""
+                                   : "its gradient has a factor for a tensor";
+}
+
 void fp8::decideTransforms(AttentionOp op, RecipeDecision &decision) {
   AttentionTransforms &transforms = decision.transforms;
   auto leave = [&](bool &transform, StringRef name, StringRef reason) {
@@ -194,6 +204,12 @@ void fp8::decideTransforms(AttentionOp op, RecipeDecision &decision) {
   };
   if (StringRef reason = findReason(op); transforms.smoothK && !reason.empty())
     leave(transforms.smoothK, "smooth_k", reason);
+  if (StringRef reason = findReasonOfBlock(op, decision);
+      transforms.block && !reason.empty()) {
+    bool none = false;
+    transforms.block = 0;
+    leave(none, "block", reason);
+  }
   int64_t columns = AttentionOp::getShapeOf(op.getQ())[3];
   if (transforms.hadamard &&
       (ShapedType::isDynamic(columns) || getRotatedSize(columns) == 1))

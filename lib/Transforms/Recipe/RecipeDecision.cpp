@@ -134,7 +134,7 @@ static void reportDecision(Operation *op, StringRef shape,
          << Arg("a_granularity", describeGranularity(decision.a))
          << Arg("b_granularity", describeGranularity(decision.b))
          << Arg("accumulate", stringifyAccumulate(decision.accumulate));
-  if (decision.transforms.any())
+  if (decision.transforms.any() || decision.transforms.block)
     remark << Arg("transforms", decision.transforms.describe());
   if (!decision.leftOut.empty())
     remark << Arg("without", decision.leftOut);
