@@ -63,6 +63,7 @@ class Recipe:
       for Python, and no part of the text.
     - dpa_smooth_k, dpa_hadamard: of attention in FP8 the mean of each head's keys is taken away
       before they are codes, and columns of queries and keys are rotated (docs/Attention.md);
+    - dpa_block: so many positions of a head share a factor there, with scales of present numbers;
     - fp8_mha: the same, and what attention computes is codes for the layer behind it, by scales
       of earlier steps or given ones (docs/Attention.md).
     """
@@ -71,6 +72,7 @@ class Recipe:
     fp8_mha: bool = field(default=False, kw_only=True)
     dpa_smooth_k: bool = field(default=False, kw_only=True)
     dpa_hadamard: bool = field(default=False, kw_only=True)
+    dpa_block: int | None = field(default=None, kw_only=True)
 
     def __init_subclass__(cls, name):
         cls._name = name
@@ -260,8 +262,13 @@ def get_attention_text(recipe):
 
 
 def write_transforms(text, recipe):
-    """The text of attention's recipe with what is done before its codes."""
-    return text + ",smooth_k=true" * recipe.dpa_smooth_k + ",hadamard=true" * recipe.dpa_hadamard
+    """The text of attention's recipe with what is done before its codes, and what of these shares a factor."""
+    text += ",smooth_k=true" * recipe.dpa_smooth_k + ",hadamard=true" * recipe.dpa_hadamard
+    if recipe.dpa_block is None:
+        return text
+    if text.partition(",")[0] != "current":
+        raise ArgumentError(f"expected dpa_block of a recipe whose attention has present scales, but got '{text}'")
+    return f"{text},block={recipe.dpa_block}"
 
 
 def get_text(recipe):

@@ -254,8 +254,8 @@ class Chosen(unittest.TestCase):
     """Fake tensors of a GPU stand for those that there are none of here."""
 
     def choose(self, queries=64, keys=64, window=(None, None), bottom_right=False, dtype=torch.bfloat16, heads_of_k=2,
-               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_100a", cap=None, ranges=False):
-        rule = attention_backward.Rule(0.1, *window, bottom_right, cap)
+               dim_of_v=64, mask=False, allowed=("cudnn", "flash"), columns=64, target="sm_100a", cap=None, ranges=False, dropout=0.0):
+        rule = attention_backward.Rule(0.1, *window, bottom_right, cap, dropout)
         asked = []
 
         def can_use(kernel, query, key, value, is_causal):
@@ -288,7 +288,7 @@ class Chosen(unittest.TestCase):
         self.assertEqual(self.choose(32, 64, (None, 0), True)[0], "flash")
         self.assertEqual(self.choose(64, 32, (None, 0), True)[0], "flash")
         # What it would count from the end with a negative number.
-        self.assertEqual(self.choose(32, 64, (None, 0), allowed=("flash",))[0], "formula")
+        self.assertEqual(self.choose(32, 64, (None, 0), allowed=("flash",), columns=96, dim_of_v=96)[0], "formula")
 
     def test_deterministic(self):
         for warn_only, expected in ((False, ("flash", [("flash", False)])), (True, ("cudnn", [("cudnn", True)]))):
@@ -313,7 +313,7 @@ class Chosen(unittest.TestCase):
             self.assertEqual(self.choose(positions, positions, window, target="sm_90a")[0], expected)
         self.assertEqual(self.choose(window=(16, 0), **ours)[0], "fp8")
         self.assertEqual(self.choose(window=(None, 0), allowed=(), target="sm_90a")[0], "fp8")
-        for without in ({"target": "sm_100a"}, {"columns": 96, "dim_of_v": 96}, {"dim_of_v": 64}, {"dtype": torch.float32}):
+        for without in ({"columns": 96, "dim_of_v": 96}, {"dim_of_v": 64}, {"dtype": torch.float32}):
             with self.subTest(**without):
                 self.assertNotEqual(self.choose(window=(16, 0), **{**ours, **without})[0], "fp8")
 
@@ -322,7 +322,7 @@ class Chosen(unittest.TestCase):
         for options in ({"cap": 30.0}, {"ranges": True}):
             with self.subTest(**options):
                 self.assertEqual(self.choose(target="sm_90a", **options), ("fp8", []))
-                self.assertEqual(self.choose(**options), ("formula", []))
+                self.assertEqual(self.choose(columns=96, dim_of_v=96, **options), ("formula", []))
 
     def test_not_timed(self):
         """On GPUs where nobody timed ours it takes what PyTorch has no kernel of."""
@@ -333,9 +333,18 @@ class Chosen(unittest.TestCase):
                 self.assertEqual(self.choose(window=(None, 0), allowed=(), target=target)[0], "fp8")
                 self.assertEqual(self.choose(cap=30.0, columns=96, dim_of_v=256, target=target), ("fp8", []))
                 self.assertEqual(self.choose(ranges=True, columns=72, dim_of_v=72, target=target), ("formula", []))
+        for columns in 64, 128:
+            sizes = {"columns": columns, "dim_of_v": columns}
+            self.assertEqual(self.choose(4096, 4096, (None, 0), **sizes)[0], "cudnn")
+            self.assertEqual(self.choose(window=(16, 0), **sizes)[0], "flash")
+            self.assertEqual(self.choose(window=(None, 0), allowed=(), **sizes)[0], "fp8")
+            self.assertEqual(self.choose(cap=30.0, **sizes), ("fp8", []))
+            self.assertEqual(self.choose(cap=30.0, dropout=0.1, **sizes), ("formula", []))
+        self.assertEqual(self.choose(cap=30.0, columns=96, dim_of_v=96), ("formula", []))
 
     def test_formula(self):
-        for options in ({"mask": True}, {"dtype": torch.float32}, {"queries": 0}, {"allowed": ()},
+        for options in ({"mask": True}, {"dtype": torch.float32}, {"queries": 0},
+                        {"allowed": (), "columns": 96, "dim_of_v": 96},
                         {"dim_of_v": 32, "allowed": ("flash",)}):
             with self.subTest(**options):
                 self.assertEqual(self.choose(**options)[0], "formula")

@@ -128,7 +128,8 @@ class Calls(Case):
         with mock.patch.object(attention_calls, "get_default_target", lambda: "sm_89"):
             self.assertIn("sm_89 has been timed on no such GPU", find())
         with mock.patch.object(attention_calls, "get_default_target", lambda: "sm_100a"):
-            self.assertIn("emulator", find())
+            self.assertIn("emulator alone: untimed=True takes it", find())
+            self.assertIsNone(attention_calls.find_reason_on_gpu(*bf16, attention_calls.Attention(untimed=True)))
 
     def test_masks_of_a_gpu(self):
         """The kernel has masks, that of the gradient has ranges of keys."""

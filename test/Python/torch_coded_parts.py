@@ -107,7 +107,7 @@ class CodedPartsTest(unittest.TestCase):
             self.check(1, options={"is_outer": is_outer})
 
     def test_orders(self):
-        # Of as many rows as columns nothing tells in which order a program takes them.
+        # Nothing tells of as many rows as columns in which order a program takes them.
         self.check(1, (2, 32, 64))
         self.check(1, (1, 64, 64))
         # Two products of a part read one argument.

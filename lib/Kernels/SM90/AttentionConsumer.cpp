@@ -414,7 +414,7 @@ State AttentionConsumer::step(const AttentionTile &tile, Value number,
   SmallVector<Value> powers = softmax->exponentiate(scores, state.rows, step);
   powers = pinHere(b, round(drop(tile, number, powers)));
   releaseAfter(state.k.stage, state.rows);
-  // Of the tile before.
+  // That product is of the tile before.
   add(state, ofValues, loadFactor(tile, "v", b.add(number, 1)));
   ringOfV.release(state.v.stage, kernel.lane);
   state.p = pack(powers);

@@ -19,7 +19,7 @@ _SCORES = 1 << 24
 # From how many queries and keys on our kernel is no slower than cuDNN's, by columns and whether it is causal, the sums that it
 # needs of the gradient times the result included, and in which order it adds up (benchmarks/results/attention_gradients.txt).
 # Others were slower. On GPUs where nobody timed it, it is taken where PyTorch has no kernel.
-_UNTIMED = ("sm_80", "sm_89", "sm_120a", "sm_121a")
+_UNTIMED = ("sm_80", "sm_89", "sm_100a", "sm_120a", "sm_121a")
 _MEASURED = "sm_90a"
 _FASTER = {(128, True): (2048, "deterministic"), (64, True): (4096, "deterministic"), (64, False): (2048, "any")}
 # Which kernel was chosen, and why, by how often.
@@ -66,12 +66,22 @@ def _is_deterministic():
     return torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
 
 
-def has_kernel(query, value):
-    """Whether our kernel takes such tensors on this GPU."""
+def find_missing(query, value, dropout=False):
+    """Why our kernel does not take such tensors on this GPU, or None."""
     columns, target = (query.shape[3], value.shape[3]), get_default_target()
-    if target in _UNTIMED:
-        return all(count % 16 == 0 and 0 < count <= 256 for count in columns)
-    return target == _MEASURED and columns in ((64, 64), (128, 128))
+    if target in (_MEASURED, "sm_100a"):
+        if columns not in ((64, 64), (128, 128)):
+            return f"a kernel of {target} has 64 or 128 columns, as many of value, but there are {columns[0]} and {columns[1]}"
+        return "a kernel of sm_100a has no dropout" if dropout and target == "sm_100a" else None
+    if target not in _UNTIMED:
+        return f"no kernel of {target}"
+    if all(count % 16 == 0 and 0 < count <= 256 for count in columns):
+        return None
+    return f"a kernel of {target} has multiples of 16 columns up to 256, but there are {columns[0]} and {columns[1]}"
+
+
+def has_kernel(query, value, dropout=False):
+    return find_missing(query, value, dropout) is None
 
 
 def is_consistent(accumulate):
@@ -108,11 +118,12 @@ def choose(query, key, value, hides, rule, has_ranges=False):
     queries, keys = query.shape[2], key.shape[2]
     window = _find_window(rule, queries, keys)
     is_simple = window in ((None, None), (None, 0))
-    is_ours = has_kernel(query, value)
+    missing = find_missing(query, value, bool(rule.dropout))
+    is_ours = missing is None
     is_faster = is_ours and get_default_target() == _MEASURED
     if has_ranges or rule.cap is not None or rule.dropout:
         reason = "no other has ranges of keys, a cap, or this dropout"
-        return ("fp8", reason) if is_ours else ("formula", "no kernel")
+        return ("fp8", reason) if is_ours else ("formula", missing)
     if is_simple and not _is_deterministic() and _can_use("cudnn", query, key, value, window[1] == 0):
         reason = _find_faster(query, key, window[1] == 0) if is_faster else None
         if reason:
@@ -124,7 +135,7 @@ def choose(query, key, value, hides, rule, has_ranges=False):
             _can_use("flash", query, key, value, False)):
         reason = "ours was not measured here" if is_ours else "ours has no kernel"
         return "flash", f"{reason}, and cuDNN's is not deterministic or has no such window"
-    return ("fp8", "PyTorch has no kernel of it") if is_ours else ("formula", "no kernel")
+    return ("fp8", "PyTorch has no kernel of it") if is_ours else ("formula", missing)
 
 
 def explain():

@@ -21,17 +21,20 @@ _settings = weakref.WeakValueDictionary()
 
 class Attention:
     """How attention is computed: in 8 bits of `format`, or in what it is of, with sums as `accumulate` says
-    (fp8.torch.scaled_dot_product_attention, which has `smooth_k` and `hadamard`, too); with `invariant` a query's bits depend on the keys that it sees alone.
+    (fp8.torch.scaled_dot_product_attention, which has `smooth_k`, `hadamard` and `block`, too); with `invariant` a query's bits depend on the keys that it sees alone.
 
     With a `recipe` that has fp8_dpa format and sums are the recipe's, and so are scales where a module keeps them
     (fp8.torch.AttentionScales).
+
+    With `untimed` it is so on any GPU that has kernels, also where nobody has timed them: all but sm_90a.
 
     `reasons` say why calls were left to PyTorch, each once; `taken` how many different calls were not: of heads, columns
     and windows.
     """
 
-    def __init__(self, format=None, accumulate=None, invariant=False, recipe=None, *, smooth_k=False, hadamard=False):
-        format = attention_transforms.join(format, smooth_k, hadamard)
+    def __init__(self, format=None, accumulate=None, invariant=False, recipe=None, *, smooth_k=False, hadamard=False,
+                 block=None, untimed=False):
+        format = attention_transforms.join(format, smooth_k, hadamard, block)
         check_settings(format, accumulate)
         if recipe is not None:
             # The text of one with scales of other steps, or None.
@@ -40,7 +43,7 @@ class Attention:
         if invariant and format is not None:
             raise ArgumentError(f"expected no format of invariant attention, but got {format!r}")
         self.format, self.accumulate, self._reasons, self._taken = format, accumulate, {}, {}
-        self.invariant = bool(invariant)
+        self.invariant, self.untimed = bool(invariant), bool(untimed)
         self.number = next(_numbers)
         self.ends, self._plain = 0, None
         self.calls = attention_ready.Calls()
@@ -54,7 +57,7 @@ class Attention:
     def plain(self):
         """That of layers which are computed in what they are of."""
         if self._plain is None:
-            self._plain = Attention(accumulate=None)
+            self._plain = Attention(accumulate=None, untimed=self.untimed)
             self._plain._reasons, self._plain._taken = self._reasons, self._taken
         return self._plain
 
@@ -133,10 +136,9 @@ def _find_target():
 def find_reason_on_gpu(query, value, settings):
     """Why there is no kernel, or None: scores would be in memory."""
     target = _find_target()
-    if target in ("sm_100a", "sm_120a", "sm_121a"):
-        return f"the kernel for {target} has run on the emulator alone"
-    if target != "sm_90a":
-        return f"the kernel for {target} has been timed on no such GPU"
+    if target != "sm_90a" and not settings.untimed:
+        is_emulated = target in ("sm_100a", "sm_120a", "sm_121a")
+        return f"the kernel for {target} has {'run on the emulator alone' if is_emulated else 'been timed on no such GPU'}: untimed=True takes it"
     if query.dtype == torch.float32:
         return "f32 has no kernel on a GPU"
     columns, step = (query.shape[3], value.shape[3]), 32 if settings.format else 16
@@ -213,8 +215,9 @@ def find_reason(settings, query, key, value, mask=None, dropout=0.0, scale=None)
             return "a mask has no kernel of a gradient on a GPU, unless its rows are ranges of keys"
     if not is_on_gpu(query):
         return None
-    if dropout and _needs_gradient(*tensors) and not attention_backward.has_kernel(query, value):
-        return (f"dropout has no kernel of a gradient of {query.shape[3]} and {value.shape[3]} columns")
+    missing = attention_backward.find_missing(query, value, True) if dropout and _needs_gradient(*tensors) else None
+    if missing is not None:
+        return f"dropout has no kernel of a gradient: {missing}"
     return find_reason_on_gpu(query, value, settings)
 
 

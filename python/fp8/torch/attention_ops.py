@@ -108,23 +108,40 @@ def find_code_type(options):
     return attention_programs.CODES[attention_transforms.split(options.format)[0]]
 
 
+def _infer_factors(x, options, is_value):
+    """The shape of an operand's factors."""
+    block = attention_transforms.find_block(attention_transforms.split(options.format)[1])
+    if not block or is_value and options.accumulate == "fast":
+        return 1, 1
+    place = 2 if options.heads_first else 1
+    return (*x.shape[:place], -(-x.shape[place] // block), *x.shape[place + 1:3], 1)
+
+
 def _infer_saving(query, key, value, mask, ranges, sinks, state, *options):
-    codes = find_code_type(Options(*options))
-    saved = [made for x in (query, key, value)
-             for made in (x.new_empty(x.shape, dtype=codes), x.new_empty((1, 1), dtype=torch.float32))]
-    return (*_infer(query, value, options[0]), *saved)
+    options = Options(*options)
+    codes = find_code_type(options)
+    saved = [made for x in (query, key, value) for made in (
+        x.new_empty(x.shape, dtype=codes), x.new_empty(_infer_factors(x, options, x is value), dtype=torch.float32))]
+    return (*_infer(query, value, options.heads_first), *saved)
 
 
-def widen(query, key, value, factors, dtype):
-    """Numbers of codes, if there are factors."""
+def widen(query, key, value, factors, dtype, block=0):
+    """Numbers of codes, if there are factors: of tensors, or of blocks of so many positions."""
     if not factors:
         return query, key, value
-    return tuple(attention_programs.widen(x, factor, dtype) for x, factor in zip((query, key, value), factors))
+    return tuple(attention_programs.widen(x, factor, dtype, block) for x, factor in zip((query, key, value), factors))
 
 
 def run_backward(grad, query, key, value, factors, output, lse, mask, ranges, state, sinks, *options):
     """The gradients of query, key and value, which are codes if there are factors."""
     options, renews = Options(*options), False
+    block = attention_transforms.find_block(attention_transforms.split(options.format)[1])
+    if factors and block and 0 not in (query.numel(), key.numel(), value.numel()):
+        # No kernel of a gradient multiplies those.
+        gpu = is_on_gpu(query) and output.dtype != torch.float32
+        renews = gpu and attention_backward.is_consistent(options.accumulate)
+        query, key, value = widen(query, key, value, factors, output.dtype if gpu else torch.float32, block)
+        factors = []
     if factors and is_on_gpu(query) and 0 not in (query.numel(), key.numel(), value.numel()):
         is_consistent = attention_backward.is_consistent(options.accumulate)
         if not is_consistent or not attention_backward.takes_codes(query, value, output.dtype, mask is not None):

@@ -121,9 +121,107 @@ def _transform(shape, name, heads, dim):
     return text, source, *rows
 
 
+def _write_factors(shape, heads, positions=None, block=1):
+    """The type of factors of blocks of positions."""
+    count = "?" if positions is None else -(-positions // block)
+    return f"tensor<?x{f'{heads}x{count}' if shape.heads_first else f'{count}x{heads}'}x1xf32>"
+
+
+def find_block(shape, name):
+    """How many positions of an operand share a factor, 0 if all do. Products with values of other factors are added one by one,
+    which `fast` leaves to the tensor core: these have one for the tensor then."""
+    return 0 if name == "v" and shape.accumulate == "fast" else attention_transforms.find_block(shape.transforms)
+
+
+def _write_scales_of_blocks(shape, name, heads, block):
+    """Text that makes scales of blocks, %name_up, their inverses, %name_scale, and a scale for each row, %name_each, of rows' largest
+    magnitudes, %name_amax."""
+    def order(second, third):
+        return (second, third) if shape.heads_first else (third, second)
+
+    def write_type(*sizes):
+        return f"tensor<?x{'x'.join(map(str, sizes))}xf32>"
+
+    def write_sizes(*sizes):
+        return f"[%{name}_b, {', '.join(map(str, sizes))}]"
+
+    flat, cut = write_type(*order(heads, "?")), write_type(*order(heads, f"?x{block}"))
+    factors, rows, four = _write_factors(shape, heads), "tensor<?x1xf32>", write_type(*order(heads, "?"), 1)
+    groups = "[[0], [1], [2, 3]]"
+    parts, high = ("[[0], [1], [2, 3]]", f"0, 0, %{name}_block_rest") if shape.heads_first else ("[[0], [1, 2], [3]]", f"0, %{name}_block_rest, 0")
+    places, kept = ("b, h, n, j", "b, h, n") if shape.heads_first else ("b, n, j, h", "b, n, h")
+    source, target = (f"b, h, s floordiv {block}, d", "b, h, s, d") if shape.heads_first else (
+        f"b, s floordiv {block}, h, d", "b, s, h, d")
+    parallel = '"parallel", "parallel", "parallel"'
+    size = f"%{name}_blocks"
+    return (
+        f"  %{name}_block_size = arith.constant {block} : index\n"
+        f"  {size} = arith.ceildivsi %{name}_s, %{name}_block_size : index\n"
+        f"  %{name}_block_all = arith.muli {size}, %{name}_block_size : index\n"
+        f"  %{name}_block_rest = arith.subi %{name}_block_all, %{name}_s : index\n"
+        f"  %{name}_block_none = arith.constant 0.0 : f32\n"
+        f"  %{name}_block_four = tensor.expand_shape %{name}_amax [[0, 1, 2], [3]] output_shape {write_sizes(*order(heads, f'%{name}_s'), 1)} : "
+        f"{rows} into {four}\n"
+        f"  %{name}_block_flat = tensor.collapse_shape %{name}_block_four {groups} : {four} into {flat}\n"
+        f"  %{name}_block_padded = tensor.pad %{name}_block_flat low[0, 0, 0] high[{high}] {{\n"
+        f"  ^bb0(%i0: index, %i1: index, %i2: index):\n"
+        f"    tensor.yield %{name}_block_none : f32\n  }} : {flat} to {flat}\n"
+        f"  %{name}_block_cut = tensor.expand_shape %{name}_block_padded {parts} output_shape {write_sizes(*order(heads, f'{size}, {block}'))} : "
+        f"{flat} into {cut}\n"
+        f"  %{name}_block_room = tensor.empty(%{name}_b, {size}) : {flat}\n"
+        f"  %{name}_block_least = linalg.fill ins(%{name}_block_none : f32) outs(%{name}_block_room : {flat}) -> {flat}\n"
+        f"  %{name}_block_most = linalg.generic {{indexing_maps = [affine_map<({kept}, j) -> ({places})>, affine_map<({kept}, j) -> ({kept})>], "
+        f'iterator_types = [{parallel}, "reduction"]}} ins(%{name}_block_cut : {cut}) outs(%{name}_block_least : {flat}) {{\n'
+        f"  ^bb0(%one: f32, %other: f32):\n"
+        f"    %larger = arith.maximumf %one, %other : f32\n"
+        f"    linalg.yield %larger : f32\n  }} -> {flat}\n"
+        f"  %{name}_block_amaxes = tensor.expand_shape %{name}_block_most {groups} output_shape {write_sizes(*order(heads, size), 1)} : "
+        f"{flat} into {factors}\n"
+        f"  %{name}_up, %{name}_down = fp8.compute_scale %{name}_block_amaxes format = {FORMATS[shape.format]} scale_type = f32 : {factors}\n"
+        f"  %{name}_block_places = tensor.empty(%{name}_b, %{name}_s) : {four}\n"
+        f"  %{name}_block_spread = linalg.generic {{indexing_maps = [affine_map<({target}) -> ({source})>, affine_map<({target}) -> ({target})>], "
+        f'iterator_types = [{parallel}, "parallel"]}} ins(%{name}_up : {factors}) outs(%{name}_block_places : {four}) {{\n'
+        f"  ^bb0(%one: f32, %other: f32):\n"
+        f"    linalg.yield %one : f32\n  }} -> {four}\n"
+        f"  %{name}_each = tensor.collapse_shape %{name}_block_spread [[0, 1, 2], [3]] : {four} into {rows}\n")
+
+
+def _quantize_blocks(shape, name, heads, dim, positions, block):
+    """The same with a factor for each head's blocks of so many positions, by their present largest magnitude. Rows are measured and
+    quantized as those of a matrix, which have kernels; of rows' magnitudes the largest of each block is taken between."""
+    kind, codes = (_write_type(shape, heads, dim, code, positions) for code in (None, FORMATS[shape.format]))
+    before, source, sizes, _ = _transform(shape, name, heads, dim)
+    if sizes.count("x") == 2:
+        before += attention_transforms.write_rows(name, heads, dim, shape.element, shape.heads_first)
+        source = f"%{name}_less"
+    extents = f"[1, 1, {block}, *]" if shape.heads_first else f"[1, {block}, 1, *]"
+    scaled = f"!fp8.scaled<{codes.removeprefix('tensor<').removesuffix('>')}, block = {extents}, scale = f32>"
+    rows, code = f"tensor<?x{dim}x{shape.element}>", FORMATS[shape.format]
+    quantized = f"!fp8.scaled<?x{dim}x{code}, block = [1, *], scale = f32>"
+    factors = _write_factors(shape, heads, positions, block)
+    sequence = f"%{name}_s" if positions is None else positions
+    order = f"{heads}, {sequence}" if shape.heads_first else f"{sequence}, {heads}"
+    return codes, scaled, (
+        f"  %{name}_b = tensor.dim %{name}, %c0 : {kind}\n"
+        f"  %{name}_s = tensor.dim %{name}, %c{2 if shape.heads_first else 1} : {kind}\n"
+        f"  %{name}_rows = tensor.collapse_shape %{name} [[0, 1, 2], [3]] : {kind} into {rows}\n{before}"
+        f"  %{name}_amax = fp8.amax {source} block = [1, *] : {rows}\n{_write_scales_of_blocks(shape, name, heads, block)}"
+        # Their own inverses are those of blocks, below.
+        f"  %{name}_of_rows = fp8.quantize {source} scale(%{name}_each, %{name}_each : tensor<?x1xf32>, tensor<?x1xf32>) : "
+        f"{rows} -> {quantized}\n"
+        f"  %{name}_codes, %{name}_unused = fp8.disassemble %{name}_of_rows : {quantized}\n"
+        f"  %{name}_wide = tensor.expand_shape %{name}_codes [[0, 1, 2], [3]] output_shape [%{name}_b, {order}, {dim}] : "
+        f"tensor<?x{dim}x{code}> into {codes}\n"
+        f"  %{name}_scale = tensor.cast %{name}_down : {_write_factors(shape, heads)} to {factors}\n"
+        f"  %{name}_scaled = fp8.assemble %{name}_wide, %{name}_scale : {codes}, {factors} -> {scaled}\n")
+
+
 def _quantize(shape, name, heads, dim, positions=None):
     """As a matrix of rows of heads, or as it is smooth: one factor for the tensor. Returns the type of the codes, that of the
     scaled tensor, and text."""
+    block = find_block(shape, name)
+    if block:
+        return _quantize_blocks(shape, name, heads, dim, positions, block)
     code, kind = FORMATS[shape.format], _write_type(shape, heads, dim, None, positions)
     codes = _write_type(shape, heads, dim, code, positions)
     rows, scaled = f"tensor<?x{dim}x{shape.element}>", _write_scaled(codes)
@@ -275,7 +373,9 @@ def write(shape):
         names, types = [f"%{name}_scaled" for name in operands], [scaled for _, scaled, _ in made.values()]
         if shape.saves:
             for name, (codes, _, _) in made.items():
-                results += [(f"%{name}_wide", codes), (f"%{name}_scale", "tensor<1x1xf32>")]
+                block = find_block(shape, name)
+                factors = _write_factors(shape, operands[name][0], positions[name], block) if block else "tensor<1x1xf32>"
+                results += [(f"%{name}_wide", codes), (f"%{name}_scale", factors)]
     if shape.mask:
         element, ones = shape.mask
         sizes = ("1" if is_one else str(size) for is_one, size in zip(ones, ("?", shape.heads, "?", "?")))
@@ -368,8 +468,18 @@ def get_dequantize(element, format_, dim, target):
                             target=target).functions["dequantize"]
 
 
-def widen(codes, factor, dtype):
-    """Numbers of a 16-bit type by one kernel: PyTorch's operations are three."""
+def _widen_blocks(codes, factors, block, dtype):
+    """The same with a factor for each head's blocks of positions; dimensions of both are the same."""
+    place = next((dim for dim in (1, 2) if codes.shape[dim] != factors.shape[dim]), 1)
+    factors = factors.repeat_interleave(block, place).narrow(place, 0, codes.shape[place])
+    return (codes.float() * factors).to(dtype)
+
+
+def widen(codes, factor, dtype, block=0):
+    """Numbers of a 16-bit type by one kernel: PyTorch's operations are three. With blocks of positions they have factors, where
+    dimensions of both are the same."""
+    if block and factor.dim() == 4:
+        return _widen_blocks(codes, factor, block, dtype)
     format_ = next(name for name, kind in CODES.items() if kind == codes.dtype)
     run = get_dequantize(ELEMENTS[dtype], format_, codes.shape[3], get_default_target())
     return run(make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)).reshape(codes.shape)

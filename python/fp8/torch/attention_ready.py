@@ -98,7 +98,7 @@ class Call:
         # Whether the gradient is that of codes, by our kernel.
         self.is_ours = self.saves_codes and is_on_gpu(query) and query.numel() > 0 and value.numel() > 0 and (
             attention_backward.is_consistent(options.accumulate)
-            and attention_backward.takes_codes(query, value, query.dtype, False))
+            and not attention_transforms.find_block(attention_transforms.split(options.format)[1]) and attention_backward.takes_codes(query, value, query.dtype, False))
         self.rule = attention_backward.Rule(options.scale, options.left, options.right, options.bottom_right, options.cap,
                                             options.dropout)
 

@@ -36,7 +36,8 @@ def find_format(text):
     """The format of a recipe's codes of query, key and value, with what goes before them."""
     options = _read(text)[1]
     return attention_transforms.join("e5m2" if options.get("format") == "e5m2" else "e4m3",
-                                     *(options.get(name) == "true" for name in attention_transforms.NAMES))
+                                     *(options.get(name) == "true" for name in attention_transforms.NAMES),
+                                     int(options["block"]) if "block" in options else None)
 
 
 def find_accumulate(text):

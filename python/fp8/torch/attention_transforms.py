@@ -1,10 +1,12 @@
-"""What is done to queries and keys before they are codes, so that less is lost: products of both are what they were.
+"""What is done to queries and keys before they are codes, so that less is lost, and which of these share a factor. Products
+of both are what they were:
 
 - smooth_k: of each head of keys the mean over its positions is taken away, as SageAttention does. A query's scores all
   change by the same number, which no softmax sees;
-- hadamard: columns of queries and keys are rotated by the same orthogonal matrix, which spreads a large one over all.
+- hadamard: columns of queries and keys are rotated by the same orthogonal matrix, which spreads a large one over all;
+- block: so many positions of a head share a factor, in place of all of the tensor.
 
-A format with these is written as "e4m3,smooth_k,hadamard".
+A format with these is written as "e4m3,smooth_k,hadamard,block=128".
 """
 
 import functools
@@ -15,14 +17,21 @@ from fp8.errors import ArgumentError
 from fp8.torch.dense import is_recorded
 
 SMOOTH, ROTATE = NAMES = "smooth_k", "hadamard"
+_BLOCK = "block="
+# Tiles of keys have a factor each, and the least ones have so many.
+BLOCK_STEP = 32
 
 
-def join(format_, smooth_k, hadamard):
-    """A format with what is asked for. Raises ArgumentError where there are no codes."""
-    chosen = [name for name, is_on in zip(NAMES, (smooth_k, hadamard)) if is_on]
+def join(format_, smooth_k, hadamard, block=None):
+    """A format with what is asked for. Raises ArgumentError where there are no codes, and for blocks of odd sizes."""
+    chosen = [name for name, is_on in zip((*NAMES, "block"), (smooth_k, hadamard, block is not None)) if is_on]
     if chosen and format_ is None:
         raise ArgumentError(f"expected a format with {' and '.join(chosen)}, which {'are' if chosen[1:] else 'is'} for codes, "
                             "but got None")
+    if block is not None:
+        if type(block) is not int or block <= 0 or block % BLOCK_STEP:
+            raise ArgumentError(f"expected block to be a positive multiple of {BLOCK_STEP} positions, but got {block!r}")
+        chosen[-1] = f"{_BLOCK}{block}"
     return ",".join([format_, *chosen]) if format_ else format_
 
 
@@ -32,6 +41,11 @@ def split(format_):
         return None, ()
     name, *chosen = format_.split(",")
     return name, tuple(chosen)
+
+
+def find_block(chosen):
+    """How many positions share a factor, by what goes before codes; 0 if all do."""
+    return next((int(each.removeprefix(_BLOCK)) for each in chosen if each.startswith(_BLOCK)), 0)
 
 
 def drop(text):

@@ -39,12 +39,13 @@ class use_attention:
             loss = model(x)
         used.explain()
 
-    Options are those of fp8.torch.scaled_dot_product_attention. It gives an Attention, whose `reasons` say what is PyTorch's: on a GPU what has no kernel, such
+    Options are those of fp8.torch.scaled_dot_product_attention; `untimed` takes calls also on GPUs where nobody has timed our
+    kernels. It gives an Attention, whose `reasons` say what is PyTorch's: on a GPU what has no kernel, such
     as masks. For the thread that enters it.
     """
 
-    def __init__(self, format=None, accumulate=None, *, smooth_k=False, hadamard=False):
-        self._settings = Attention(format, accumulate, smooth_k=smooth_k, hadamard=hadamard)
+    def __init__(self, format=None, accumulate=None, *, smooth_k=False, hadamard=False, block=None, untimed=False):
+        self._settings = Attention(format, accumulate, smooth_k=smooth_k, hadamard=hadamard, block=block, untimed=untimed)
         self._mode = _AttentionMode(self._settings)
 
     def __enter__(self):

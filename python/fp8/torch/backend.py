@@ -14,7 +14,8 @@ import fp8
 from fp8.errors import ArgumentError
 from fp8.recipes import Recipe, get_text
 from fp8.remarks import explain as explain_remarks
-from fp8.torch import attention_graphs, choices, coded_graphs, coded_parts, flex_graphs, fused_linears, graphs, kept_codes, repeated
+from fp8.torch import (attention_graphs, choices, coded_graphs, coded_parts, flex_graphs, fused_linears, graphs, kept_codes,
+                       repeated)
 from fp8.torch.attention_scales import AttentionUnit
 from fp8.torch.linear_programs import settle_only_faster
 from fp8.torch.written_weights import WrittenWeights

@@ -28,12 +28,12 @@ def _check_tensors(query, key, value):
                             f"{value.device}")
 
 
-def join_format(format_, smooth_k, hadamard, cap=None, sinks=None):
+def join_format(format_, smooth_k, hadamard, cap=None, sinks=None, block=None):
     """A format with what goes before its codes. Raises ArgumentError for what cannot."""
     reason = attention_transforms.find_reason(cap, sinks) if smooth_k else None
     if reason is not None:
         raise ArgumentError(f"expected no smooth_k here: {reason}")
-    return attention_transforms.join(format_, smooth_k, hadamard)
+    return attention_transforms.join(format_, smooth_k, hadamard, block)
 
 
 def check_settings(format_, accumulate):
@@ -115,7 +115,7 @@ def _lies_heads_first(tensors):
 def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal=False, scale=None, window=None,
                                  bottom_right=False, key_ranges=None, sinks=None, cap=None, dropout_p=0.0,
                                  dropout_state=None, format=None, accumulate=None, invariant=False, scales=None,
-                                 smooth_k=False, hadamard=False):
+                                 smooth_k=False, hadamard=False, block=None):
     """softmax(query key^T * scale) value, as torch.nn.functional's function of that name.
 
     - query: batches x heads x positions x columns, bf16, f16 or f32; key and value may have fewer heads, of which
@@ -140,6 +140,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     - smooth_k, hadamard: with a format, what is done to query and key before they are codes, so that less is lost: the mean
       of each head's keys is taken away, which no softmax sees, but a cap and sinks would; columns of both are rotated, by the
       same orthogonal matrix (docs/Attention.md). With `scales` their recipe says so;
+    - block: with a format, so many positions of each head share a factor, a multiple of 32, in place of all of the tensor; with
+      "fast" value keeps one for the tensor. The gradient is of the numbers that codes stand for;
     - accumulate: with a format, "promote" (None) sums each tile of keys in f32, "fast" leaves it to the tensor core;
     - invariant: the bits of a query's result depend on the keys that it sees alone, not on how many queries and batches
       there are. Not with a format, whose scales are of the whole tensor.
@@ -150,7 +152,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, *, is_causal
     Raises ArgumentError. On a GPU without a kernel for it, it is two products and a softmax (docs/Attention.md).
     """
     unit = -1
-    format = join_format(format, smooth_k, hadamard, cap, sinks)
+    format = join_format(format, smooth_k, hadamard, cap, sinks, block)
     if scales is not None:
         if format is not None or not isinstance(scales, attention_scales.AttentionScales):
             raise ArgumentError(f"expected an AttentionScales as scales, and no format, but got {type(scales).__name__} and "

@@ -261,18 +261,19 @@ def _make_mask(settings, *arguments, **options):
 
 
 def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None, invariant=False, first_last_bf16=0,
-                       smooth_k=False, hadamard=False):
+                       smooth_k=False, hadamard=False, block=None, untimed=False):
     """Registers fp8.attention with transformers, for `attn_implementation=name`, and returns its Attention, whose
     `reasons` say which calls are PyTorch's instead: on a GPU what has no kernel.
 
-    - format, accumulate, smooth_k, hadamard: as fp8.torch.scaled_dot_product_attention has them. Layers with a cap or sinks
+    - format, accumulate, smooth_k, hadamard, block: as fp8.torch.scaled_dot_product_attention has them. Layers with a cap or sinks
       have keys as they are, which `taken` says;
     - recipe: in place of a format; with `fp8_dpa` it is E4M3, and with delayed scaling modules have their histories as
       `fp8_attention`, an AttentionScales that the first call makes, or convert_to_fp8_training;
     - invariant: a query's bits depend on the keys that it sees alone, not on padding, the batch, and how many queries there
       are; what has no such kernel is an UnsupportedError;
     - first_last_bf16: in how many layers at either end of a model it is computed in what it is of, but for those whose
-      keys and values a cache of make_cache has.
+      keys and values a cache of make_cache has;
+    - untimed: on GPUs where nobody has timed our kernels calls are ours, too.
 
     Models have the results that they have with "sdpa", whose masks they make. Raises UnsupportedError without
     transformers.
@@ -285,7 +286,8 @@ def register_attention(name="fp8", *, format=None, accumulate=None, recipe=None,
                                "versions since 4.53 have them") from error
     if format is not None and recipe is not None:
         raise ArgumentError("expected a format or a recipe, but got both")
-    settings = attention_calls.Attention(format, accumulate, invariant, recipe, smooth_k=smooth_k, hadamard=hadamard)
+    settings = attention_calls.Attention(format, accumulate, invariant, recipe, smooth_k=smooth_k, hadamard=hadamard, block=block,
+                                         untimed=untimed)
     if first_last_bf16 < 0:
         raise ArgumentError(f"expected first_last_bf16 to be 0 or more, but got {first_last_bf16}")
     if first_last_bf16 and settings.format is not None:
