@@ -2,8 +2,8 @@
 
 import ctypes
 
-from programs import abi, tensor
-from timing import torch
+from programs import abi, get_name, open_library, tensor
+from timing import describe, show_machine, torch, write_record
 
 DEVICE = 0
 
@@ -99,3 +99,21 @@ class Call:
             row["flops"] += entry.flops / steps
         return [{"name": name, **row}
                 for name, row in sorted(rows.items(), key=lambda item: -item[1]["ms"])]
+
+
+def run_shapes(run_shape, folder, args):
+    """The rows that `run_shape(gpu, folder, shape, args)` returns, recorded as they come, and
+    why there are none of other shapes, by their names."""
+    show_machine()
+    rows, failed = [], {}
+    with torch.cuda.stream(torch.cuda.Stream()):
+        gpu = Gpu(open_library(args.build_dir, folder))
+        for shape in args.shapes:
+            try:
+                rows.append(run_shape(gpu, folder, shape, args))
+            except Exception as error:
+                failed[get_name(shape)] = describe(error)
+                print(f"{get_name(shape)} failed: {failed[get_name(shape)]}", flush=True)
+            torch.cuda.empty_cache()
+            write_record(args.out, rounds=args.rounds, failed=failed, rows=rows)
+    return rows, failed

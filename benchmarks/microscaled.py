@@ -23,9 +23,9 @@ import re
 import subprocess
 import sys
 
-from device import Call, Gpu
-from programs import Program, compile_program, list_work, make_parser, make_programs, open_library
-from timing import describe, get_ratio, measure, show_machine, torch, write_record
+from device import Call, run_shapes
+from programs import (Program, compile_program, get_name, list_work, make_parser, make_programs, parse_shapes, tensor_type)
+from timing import get_ratio, measure, torch
 
 # Codes, factors, elements of K that share one, bits of a code, and whether the tensor has a factor.
 KINDS = {"mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32, 8, False), "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, 4, True)}
@@ -49,10 +49,6 @@ def draw_shapes(seed, count):
 # ===----------------------------------------------------------------------===
 # Programs
 # ===----------------------------------------------------------------------===
-
-
-def tensor_type(shape, element):
-    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
 
 
 class Operand:
@@ -216,10 +212,6 @@ def write_groups(m, n, k):
     return text + function("bf16", [f"%x: {wide_a}", f"%y: {wide_b}", f"%o: {offsets}"],
                            f"  %r = fp8.grouped_matmul %x, %y offsets(%o : {offsets}) accumulate = fast : {wide_a}, "
                            f"{wide_b} -> {d}\n", d)
-
-
-def get_name(shape):
-    return "x".join(map(str, shape))
 
 
 def compile_programs(args, folder):
@@ -422,25 +414,14 @@ def main():
     parser.add_argument("--grouped", action="store_true")
     parser.add_argument("--functions", default=".*")
     parser.add_argument("--configs", type=int, default=0)
-    parser.add_argument("--shapes", type=lambda text: [tuple(map(int, part.split("x"))) for part in text.split(",")])
+    parser.add_argument("--shapes", type=parse_shapes)
     args = parser.parse_args()
     args.shapes = args.shapes or draw_shapes(args.seed, args.count)
     folder = make_programs(args, lambda folder: compile_programs(args, folder))
     if not folder:
         return 0
-    show_machine()
-    rows, failed = [], {}
-    with torch.cuda.stream(torch.cuda.Stream()):
-        gpu = Gpu(open_library(args.build_dir, folder))
-        for shape in args.shapes:
-            try:
-                rows.append(run_shape(gpu, folder, shape, args))
-            except Exception as error:
-                failed[get_name(shape)] = describe(error)
-                print(f"{get_name(shape)} failed: {failed[get_name(shape)]}", flush=True)
-            torch.cuda.empty_cache()
+    rows, failed = run_shapes(run_shape, folder, args)
     show_means(rows)
-    write_record(args.out, rounds=args.rounds, failed=failed, rows=rows)
     return int(bool(failed) or any(row["wrong"] for row in rows))
 
 

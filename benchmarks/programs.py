@@ -35,6 +35,19 @@ def make_parser(rounds=None):
     return parser
 
 
+def parse_shapes(text):
+    """Of an option: MxNxK,..."""
+    return [tuple(map(int, part.split("x"))) for part in text.split(",")]
+
+
+def get_name(shape):
+    return "x".join(map(str, shape))
+
+
+def tensor_type(shape, element):
+    return f"tensor<{get_name(shape)}x{element}>"
+
+
 def make_programs(args, compile_programs):
     """The folder with the programs; none if they were all that was asked for."""
     folder = (args.programs or Path(tempfile.mkdtemp())).absolute()

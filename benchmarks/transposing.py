@@ -17,9 +17,9 @@ import re
 import subprocess
 import sys
 
-from device import Call, Gpu
-from programs import Program, compile_program, list_work, make_parser, make_programs, open_library
-from timing import describe, get_ratio, measure, show_machine, torch, write_record
+from device import Call, run_shapes
+from programs import (Program, compile_program, get_name, list_work, make_parser, make_programs, parse_shapes, tensor_type)
+from timing import get_ratio, measure, torch
 
 # What is transposed, and how products are added up.
 KINDS = {"b_fast": ("b", "fast"), "b_promote": ("b", "promote"), "a_fast": ("a", "fast"), "a_promote": ("a", "promote")}
@@ -30,10 +30,6 @@ MAX_ERROR = 4e-3
 
 def scaled(shape):
     return f"!fp8.scaled<{'x'.join(map(str, shape))}xf8E4M3FN, block = [*, *], scale = f32>"
-
-
-def tensor_type(shape, element):
-    return f"tensor<{'x'.join(map(str, shape))}x{element}>"
 
 
 def write(name, way, kind, shape, pin=""):
@@ -75,10 +71,6 @@ def list_choices(build, shape):
                                "--transposed-codes=cost"], check=True, text=True, capture_output=True, input=write("f", "copy", kind, shape))
         choices[kind] = "copy" if "fp8.transpose" in done.stdout else "kernel"
     return choices
-
-
-def get_name(shape):
-    return "x".join(map(str, shape))
 
 
 def compile_programs(args, folder):
@@ -142,23 +134,12 @@ def run_shape(gpu, folder, shape, args):
 def main():
     parser = make_parser(rounds=6)
     parser.add_argument("--configs", type=int, default=0)
-    parser.add_argument("--shapes", default=SHAPES, type=lambda text: [tuple(map(int, part.split("x"))) for part in text.split(",")])
+    parser.add_argument("--shapes", default=SHAPES, type=parse_shapes)
     args = parser.parse_args()
     folder = make_programs(args, lambda folder: compile_programs(args, folder))
     if not folder:
         return 0
-    show_machine()
-    rows, failed = [], {}
-    with torch.cuda.stream(torch.cuda.Stream()):
-        gpu = Gpu(open_library(args.build_dir, folder))
-        for shape in args.shapes:
-            try:
-                rows.append(run_shape(gpu, folder, shape, args))
-            except Exception as error:
-                failed[get_name(shape)] = describe(error)
-                print(f"{get_name(shape)} failed: {failed[get_name(shape)]}", flush=True)
-            torch.cuda.empty_cache()
-            write_record(args.out, rounds=args.rounds, failed=failed, rows=rows)
+    rows, failed = run_shapes(run_shape, folder, args)
     return int(bool(failed) or any(row["wrong"] for row in rows))
 
 
