@@ -17,6 +17,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from matmul.kernel import abi, describe, open_library
+from timing import seconds_of_each
 
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 SAMPLE_S, ROUNDS = 0.02, 5
@@ -110,25 +111,15 @@ def check(kernel, batch, positions):
     return ((output.float() - expected).norm() / expected.norm()).item()
 
 
-def seconds(work, repeats):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
-        work()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / repeats * 1e-3
-
-
 def measure(contenders, flops):
     """Median TFLOP/s; rounds of all of them go forwards and backwards in turn."""
     repeats = max(3, int(SAMPLE_S / (flops / 6e14)))
     for work in contenders.values():
-        seconds(work, 3)
+        seconds_of_each(work, 3)
     times = {name: [] for name in contenders}
     for round_ in range(ROUNDS):
         for name in list(contenders)[:: 1 if round_ % 2 else -1]:
-            times[name].append(seconds(contenders[name], repeats))
+            times[name].append(seconds_of_each(contenders[name], repeats))
     return {name: round(flops / statistics.median(found) * 1e-12, 1) for name, found in times.items()}
 
 

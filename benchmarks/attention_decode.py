@@ -14,6 +14,7 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from attention import TOLERANCE, load_kernels, make_parser, peer, write_record
+from timing import seconds_of_each
 
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 # Bytes of keys and values that are read before any are read again, and at most.
@@ -51,16 +52,6 @@ def record(works):
     return graph
 
 
-def seconds(graph, repeats):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
-        graph.replay()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / repeats * 1e-3
-
-
 def measure(contenders, copies):
     """Median microseconds of one launch; rounds go forwards and backwards in turn."""
     graphs, times = {}, {}
@@ -70,12 +61,12 @@ def measure(contenders, copies):
         except RuntimeError as error:
             print(name, str(error).splitlines()[0], flush=True)
     for name, graph in graphs.items():
-        repeats = max(2, int(4e-3 / seconds(graph, 2)))
+        repeats = max(2, int(4e-3 / seconds_of_each(graph.replay, 2)))
         times[name] = (repeats, [])
     for round_ in range(ROUNDS):
         for name in list(graphs)[:: 1 if round_ % 2 else -1]:
             repeats, found = times[name]
-            found.append(seconds(graphs[name], repeats))
+            found.append(seconds_of_each(graphs[name].replay, repeats))
     return {name: round(statistics.median(found) / copies * 1e6, 2) for name, (_, found) in times.items()}
 
 

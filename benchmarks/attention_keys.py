@@ -11,7 +11,8 @@ import statistics
 
 import torch
 
-from attention import PEERS, TOLERANCE, load_kernels, make_parser, peer, seconds, write_record
+from attention import PEERS, TOLERANCE, load_kernels, make_parser, peer, write_record
+from timing import seconds_of_each
 
 aten = torch.ops.aten
 SAMPLE_S, ROUNDS = 0.02, 5
@@ -122,12 +123,12 @@ def measure(contenders):
     works, times = {}, {}
     for name, work in contenders.items():
         try:
-            times[name], works[name] = [max(3, int(SAMPLE_S / seconds(work, 3)))], work
+            times[name], works[name] = [max(3, int(SAMPLE_S / seconds_of_each(work, 3)))], work
         except RuntimeError as error:
             print(name, str(error).splitlines()[0], flush=True)
     for round_ in range(ROUNDS):
         for name in list(works)[:: 1 if round_ % 2 else -1]:
-            times[name].append(seconds(works[name], times[name][0]))
+            times[name].append(seconds_of_each(works[name], times[name][0]))
     return {name: round(statistics.median(found[1:]) * 1e6, 1) for name, found in times.items()}
 
 

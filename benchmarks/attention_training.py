@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import fp8.torch
 from fp8.torch import attention_backward
-from timing import capture, show_machine, write_record
+from timing import capture, seconds, show_machine, write_record
 
 # Columns, heads, heads of keys and values.
 HEADS = [(128, 32, 8), (64, 16, 16), (256, 16, 4)]
@@ -69,15 +69,6 @@ def find_errors(family, causal, positions):
     return errors
 
 
-def seconds(graph, calls):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    graph.replay()
-    end.record()
-    end.synchronize()
-    return 1e-3 * start.elapsed_time(end) / calls
-
-
 def measure(calls, flops):
     """Median TFLOP/s of graphs, in rounds of all that alternate."""
     count = max(1, int(SAMPLE_S * 5e14 / flops))
@@ -93,7 +84,7 @@ def measure(calls, flops):
     times = {name: [] for name in graphs}
     for round_ in range(ROUNDS):
         for name in list(graphs)[:: 1 if round_ % 2 else -1]:
-            times[name].append(seconds(graphs[name], count))
+            times[name].append(seconds(graphs[name].replay) / count)
     return {name: round(flops / statistics.median(each) * 1e-12, 1) for name, each in times.items()}
 
 

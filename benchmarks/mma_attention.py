@@ -18,6 +18,7 @@ from pathlib import Path
 
 import fp8
 from attention_kernels import program, program_gradients
+from timing import seconds_of_each
 
 SAMPLE_S, ROUNDS = 0.02, 5
 SPECS = {f"{element}_d{dim}_{'causal' if causal else 'full'}": {
@@ -88,23 +89,13 @@ def check(name, ours, torch, tensors):
             max(get_error(*pair) for pair in zip(ours["gradient"](), wanted)))
 
 
-def seconds(torch, work, repeats):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
-        work()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / repeats * 1e-3
-
-
-def measure(torch, contenders):
+def measure(contenders):
     """Median seconds; rounds of all of them go forwards and backwards in turn."""
-    repeats = {name: max(2, math.ceil(SAMPLE_S / max(seconds(torch, work, 3), 1e-5))) for name, work in contenders.items()}
+    repeats = {name: max(2, math.ceil(SAMPLE_S / max(seconds_of_each(work, 3), 1e-5))) for name, work in contenders.items()}
     times = {name: [] for name in contenders}
     for round_ in range(ROUNDS):
         for name in list(contenders)[:: 1 if round_ % 2 else -1]:
-            times[name].append(seconds(torch, contenders[name], repeats[name]))
+            times[name].append(seconds_of_each(contenders[name], repeats[name]))
     return {name: statistics.median(found) for name, found in times.items()}
 
 
@@ -143,7 +134,7 @@ def run(args):
             products = {"forward": 2, "gradient": 5, "both": 7}
             row = {"name": name[5:], "batch": batch, "positions": positions, "tflops": {
                 key: round(flops * products[key.split()[1]] / time * 1e-12, 1)
-                for key, time in measure(torch, contenders).items()}}
+                for key, time in measure(contenders).items()}}
             record["rows"].append(row)
             print(row["name"], f"{batch}x{positions}", row["tflops"], flush=True)
             args.out.write_text(json.dumps(record, indent=1))

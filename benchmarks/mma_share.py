@@ -23,6 +23,7 @@ from pathlib import Path
 
 from matmul.kinds import KINDS
 from matmul.program import program
+from timing import seconds_of_each
 
 # The first one is what others are measured by. None of them is in what anything was fitted to, but for --shapes.
 SHAPES = ["4096x4096x4096", "8192x5120x2048", "3000x3072x8192", "2048x14336x4096", "1104x4096x11008", "6144x2560x1536"]
@@ -104,16 +105,6 @@ def make(args):
 # ===----------------------------------------------------------------------===
 # cuBLASLt
 # ===----------------------------------------------------------------------===
-
-
-def seconds(torch, work, repeats):
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
-        work()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / repeats * 1e-3
 
 
 class Forced:
@@ -207,7 +198,7 @@ def measure_forced(torch, problem, end):
         names[number] = kernel
         for name, algo in some if is_mma_sync(kernel) else some[:1]:
             if time.monotonic() < end:
-                times[name] = seconds(torch, lambda algo=algo: forced.launch(algo), 2)
+                times[name] = seconds_of_each(lambda algo=algo: forced.launch(algo), 2)
     print(len(algorithms), "algorithms", names, flush=True)
     fast = sorted((one for one in times if is_mma_sync(names[one.split()[0]])), key=times.get)[:6]
     works = {name: (lambda algo=algo: forced.launch(algo)) for name, algo in algorithms if name in fast}

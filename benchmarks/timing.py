@@ -40,6 +40,11 @@ def repeat(call, times):
         call()
 
 
+def seconds_of_each(call, times):
+    """Of so many calls in a row."""
+    return seconds(lambda: repeat(call, times)) / times
+
+
 def capture(call, times):
     """A graph of so many calls, none of which may be the first. It is captured in a stream
     of its own: a capture that fails leaves one of no use. Other graphs must not be collected
@@ -72,7 +77,7 @@ class Contender:
             calls = max(2, min(MOST_CALLS, math.ceil(SAMPLE_S / once)))
             while spent < warm_up_s:
                 spent += seconds(lambda: repeat(call, calls))
-            self.samples["call"] = lambda: seconds(lambda: repeat(call, calls)) / calls
+            self.samples["call"] = lambda: seconds_of_each(call, calls)
         except Exception as error:
             self.failures["call"] = describe(error)
             return
