@@ -130,10 +130,14 @@ class Graphs(unittest.TestCase):
     def test_what_has_no_kernel(self):
         operands = {name: make(2, 4, 6, 16) for name in ("query", "key", "value")}
         find = attention_graphs._is_in_memory
+        with FakeTensorMode() as mode:
+            # As a Backend has them.
+            without_values = {name: mode.from_tensor(value) for name, value in operands.items()}
         # A CPU's kernel has no dropout.
         for others, expected in (({"is_causal": True}, False), ({"is_causal": True, "dropout_p": 0.5}, True),
                                  ({"scale": 0.5, "attn_mask": None}, False)):
-            self.assertEqual(find({**operands, **others}), expected)
+            for each in (operands, without_values):
+                self.assertEqual(find({**each, **others}), expected)
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             self.assertFalse(find({**operands, "dropout_p": 0.5}))
 

@@ -1,11 +1,13 @@
 """Calls of PyTorch's attention in graphs that torch.compile captures, before these have a backward: what takes their
 place has one of its own."""
 
+import contextlib
 import operator
 
 import torch
+from torch._guards import detect_fake_mode
 from torch.nn import functional as F
-from torch.nn.attention import SDPBackend
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fp8.errors import ArgumentError
 from fp8.torch import attention_calls, attention_masks
@@ -89,20 +91,34 @@ def _find_slower(settings, query, key):
     return None
 
 
+class _Kernels(TorchDispatchMode):
+    """Notes whether PyTorch calls a kernel of attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.are_called = False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.are_called |= func in _VARIANTS
+        return func(*args, **(kwargs or {}))
+
+
 def _is_in_memory(bound):
     """Whether PyTorch computes a call as products in f32, with scores in memory, for none of its kernels takes it; not
     where its user wants no other."""
-    kernels = torch.backends.cuda
-    if not (kernels.flash_sdp_enabled() or kernels.mem_efficient_sdp_enabled() or kernels.cudnn_sdp_enabled()):
+    enabled = torch.backends.cuda
+    if not (enabled.flash_sdp_enabled() or enabled.mem_efficient_sdp_enabled() or enabled.cudnn_sdp_enabled()):
         return False
     try:
-        choice = torch._fused_sdp_choice(
-            bound["query"], bound["key"], bound["value"], attn_mask=bound.get("attn_mask"),
-            dropout_p=bound.get("dropout_p", 0.0), is_causal=bound.get("is_causal", False), scale=bound.get("scale"),
-            enable_gqa=bound.get("enable_gqa", False))
+        # `torch._fused_sdp_choice` of tensors without values says so of all calls.
+        mode = detect_fake_mode([each for each in bound.values() if isinstance(each, torch.Tensor)])
+        with mode or contextlib.nullcontext(), _Kernels() as kernels:
+            _FUNCTION(bound["query"], bound["key"], bound["value"], attn_mask=bound.get("attn_mask"),
+                      dropout_p=bound.get("dropout_p", 0.0), is_causal=bound.get("is_causal", False), scale=bound.get("scale"),
+                      enable_gqa=bound.get("enable_gqa", False))
     except RuntimeError:
         return False  # A build of PyTorch without such a device.
-    return choice == SDPBackend.MATH.value
+    return not kernels.are_called
 
 
 def _find_fast(settings, ours, theirs):
