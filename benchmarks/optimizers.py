@@ -37,7 +37,7 @@ import fp8.torch
 from fp8.recipes import get_text
 from fp8.torch import backward_steps, linear_ops, linear_programs, moments, shard_programs, update_plan
 from fp8.torch.linear_programs import ELEMENTS, Shape
-from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, write
+from fp8.torch.update_text import CODES, DRAWN, SPLIT, Part, Rule, Target, Update, divide_orders, write
 
 TOKENS, WIDTH, WIDE, HEADS, GROUPS = 8192, 4096, 14336, 32, 8
 SMALL = 32, 768, 3072
@@ -164,8 +164,12 @@ def list_updates(parts, kind="adamw", in_backward=False):
     for options in (("decay",), ("drawn", "decay")):
         same = [each for each in parts if draws(each[0]) == ("drawn" in options)]
         alone = [each for each in same if in_backward and each[0].rows * each[0].columns >= backward_steps.LEAST]
-        for chunk in [*([each] for each in alone), *update_plan.divide([each for each in same if each not in alone])]:
-            yield Update(Rule(kind, options), tuple(part for part, in chunk))
+        same = [(divide_orders(part), part) for part, in same if (part,) not in alone]
+        for chunk in [*([(divide_orders(part), part)] for part, in alone), *update_plan.divide(same)]:
+            yield Update(Rule(kind, options), tuple(part for part, _ in chunk))
+            turned = [Part(whole.rows, whole.columns, whole.target.element, whole.target) for part, whole in chunk if part != whole]
+            if turned:
+                yield Update(Rule("turn"), tuple(turned))
 
 
 def make_programs(folder):

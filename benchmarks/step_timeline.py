@@ -54,21 +54,17 @@ def profile(graph):
              statistics.median(end - begin for begin, end, _ in same)) for same in zip(*runs)]
 
 
-def count_idle(kernels):
-    """Microseconds in which no kernel runs."""
-    idle = behind = 0
-    for _, begin, us in sorted(kernels, key=lambda kernel: kernel[1]):
-        idle += max(0, begin - behind)
-        behind = max(behind, begin + us)
-    return idle
-
-
 def divide(kernels):
-    """Each kernel with its kind, in order."""
-    ordered = sorted(kernels, key=lambda kernel: kernel[1])
+    """Each kernel with its kind and its time, in order; and the time in which none runs. What two run in, as one that waits for the
+    end of the other, is the first one's."""
+    ordered, found, idle, behind = sorted(kernels, key=lambda kernel: kernel[1]), [], 0, 0
     last = max((i for i, (name, _, _) in enumerate(ordered) if find_kind(name) == "products"), default=-1)
-    return [(OPTIMIZER if i > last and find_kind(name) == CASTS else find_kind(name), name, us)
-            for i, (name, _, us) in enumerate(ordered)]
+    for i, (name, begin, us) in enumerate(ordered):
+        kind, end = find_kind(name), begin + us
+        idle += max(0, begin - behind)
+        found.append((OPTIMIZER if i > last and kind == CASTS else kind, name, max(0, end - max(begin, behind))))
+        behind = max(behind, end)
+    return found, idle
 
 
 def run_way(way, case, wait):
@@ -86,10 +82,10 @@ def run_way(way, case, wait):
         graph.replay()
         times.append(1e6 * seconds(lambda: [graph.replay() for _ in range(REPLAYS)]) / REPLAYS)
     wait()
-    kernels = profile(graph)
+    kernels, idle = divide(profile(graph))
     flops = 6 * tokens * sum(value.numel() for value in model.parameters() if value.ndim == 2)
-    return {"us": statistics.median(times), "idle us": count_idle(kernels), "flops": flops,
-            "kernels": [(kind, name[:160], round(us, 2)) for kind, name, us in divide(kernels)]}
+    return {"us": statistics.median(times), "idle us": idle, "flops": flops,
+            "kernels": [(kind, name[:160], round(us, 2)) for kind, name, us in kernels]}
 
 
 def show(case, records, with_kernels):
