@@ -44,6 +44,14 @@ def make_config(kind, **more):
             **{**COMMON, "num_key_value_heads": 4, "head_dim": 16}, intermediate_size=INNER,
             moe_intermediate_size=INNER, n_routed_experts=EXPERTS, n_shared_experts=1, q_lora_rank=32,
             kv_lora_rank=32, qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=32, first_k_dense_replace=1, n_group=1, topk_group=1, **more)
+    if kind == "llama4":
+        return transformers.Llama4TextConfig(**COMMON, intermediate_size=INNER, intermediate_size_mlp=INNER,
+                                             num_local_experts=EXPERTS, interleave_moe_layer_step=1, **more)
+    if kind == "step3p7":
+        text = {**COMMON, "intermediate_size": INNER, "moe_intermediate_size": INNER, "n_routed_experts": EXPERTS,
+                "share_expert_dim": INNER, "sliding_window": 8, "mlp_layer_types": ["dense", "sparse"]}
+        vision = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28}
+        return transformers.Step3p7Config(text_config=text, vision_config=vision, image_token_id=63, **more)
     raise ValueError(kind)
 
 
@@ -51,9 +59,11 @@ def make_model(kind, seed=0):
     torch.manual_seed(seed)
     config = make_config(kind)
     config._experts_implementation = "eager"
+    is_step = kind == "step3p7"
+    factory = transformers.AutoModelForImageTextToText if is_step else transformers.AutoModelForCausalLM
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        model = factory.from_config(config, dtype=torch.bfloat16)
     with torch.no_grad():
         for name, value in model.named_parameters():
             if "experts." in name or value.ndim > 1:

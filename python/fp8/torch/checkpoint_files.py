@@ -28,7 +28,7 @@ def make_renamer(model):
     those; others become what transformers makes of them, where it knows of the model, with or without the name that
     the model has for its body."""
     modules = {name for name, _ in model.named_modules(remove_duplicate=False)}
-    renamings, body = _find_renamings(model), getattr(model, "base_model_prefix", "")
+    (renamings, joined), body = _find_renamings(model), getattr(model, "base_model_prefix", "")
 
     def is_known(name):
         path = name.rpartition(".")[0]
@@ -41,22 +41,31 @@ def make_renamer(model):
         renamed = name
         for renaming in renamings:
             renamed = renaming.rename_source_key(renamed)[0]
+        for pattern, part in joined:
+            renamed = re.sub(pattern, part, renamed, count=1)
         candidates = [renamed, f"{body}.{renamed}", renamed.removeprefix(f"{body}.")]
         return next(filter(is_known, candidates), renamed)
     return rename
 
 
 def _find_renamings(model):
+    """What transformers renames; and of tensors that it joins to one of experts, expressions of their names and those of
+    parts of these experts."""
     if not hasattr(model, "config"):
-        return []
+        return [], []
     try:
         from transformers.conversion_mapping import get_model_conversion_mapping
-        from transformers.core_model_loading import WeightRenaming
+        from transformers.core_model_loading import Concatenate, WeightConverter, WeightRenaming
     except ImportError:
-        return []
+        return [], []
     with contextlib.suppress(AttributeError, TypeError):  # A model may be none of transformers'.
-        return [entry for entry in get_model_conversion_mapping(model) if isinstance(entry, WeightRenaming)]
-    return []
+        entries = get_model_conversion_mapping(model)
+        joined = [(source, f"{entry.target_patterns[0].rpartition('.')[0]}.{'.'.join(source.split('.')[-2:])}")
+                  for entry in entries if isinstance(entry, WeightConverter) and len(entry.operations) == 1
+                  and isinstance(entry.operations[0], Concatenate) and entry.operations[0].dim == 1
+                  for source in entry.source_patterns]
+        return [entry for entry in entries if isinstance(entry, WeightRenaming)], joined
+    return [], []
 
 
 class Files:

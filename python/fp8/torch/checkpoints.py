@@ -16,15 +16,15 @@ from fp8.errors import ArgumentError, FileError, MismatchError, UnsupportedError
 from fp8.torch import experts, inference, invariance, layouts, plain_linears, schemes, stored
 from fp8.torch.checkpoint_files import INDEX, METADATA, Files, get_dtype_of, make_renamer, read_json
 from fp8.torch.dense import check_model, make_dense
-from fp8.torch.experts import QuantizedExperts, QuantizedGroups
+from fp8.torch.experts import QuantizedGroups
 from fp8.torch.quantized_linear import QuantizedLinear, QuantizedWeight
 
 _CONFIG, _TENSORS = "config.json", "model.safetensors"
 _SCALE_INV = "weight_scale_inv"
 # ModelOpt's, a file of its own before it was a part of config.json.
 _MODELOPT_CONFIG = "hf_quant_config.json"
-# Scales of a cache of keys and values, which nothing here uses.
-_CACHE_SCALES = (".k_scale", ".v_scale", ".q_scale")
+# Scales of a cache of keys and values, and bounds of those of activations, which nothing here uses.
+_UNUSED = (".k_scale", ".v_scale", ".q_scale", ".input_scale_ub")
 
 # What a model was loaded from: the contents of its configs by name, (name, dtype) of tensors that are not quantized by
 # their names in the model, and tensors that the model has no place for.
@@ -318,7 +318,7 @@ def load_quantized(model, directory, strict=True, activations=None, device=None,
                                 f"none; names are those of {', '.join(files.names[:3])}")
         rest, names = _load_rest(model, replacements, files, used, strict)
         left = {files.stored[name]: files.load(name) for name in files.names
-                if name not in used and name.endswith(_CACHE_SCALES)}
+                if name not in used and name.endswith(_UNUSED)}
     model = inference.replace(model, replacements)
     _assign(model, rest, device)
     inference.finish(model)
@@ -341,7 +341,8 @@ def _load_linear(files, name, module, get_scheme, used, device):
     if found is None:
         return None
     scheme = get_scheme(name, True)
-    own = {f"{name}.{other}" for other in files.get_layer(name) if other.startswith(("weight", "input_"))}
+    own = {f"{name}.{other}" for other in files.get_layer(name)
+           if other.startswith(("weight", "input_")) and not f".{other}".endswith(_UNUSED)}
     extra = sorted(other for other in own - set(found.tensors.values()) if not other.endswith(".weight_shape"))
     if extra:
         raise MismatchError(f"expected '{name}' without {', '.join(extra)}, as its config says, but got them")
@@ -350,19 +351,20 @@ def _load_linear(files, name, module, get_scheme, used, device):
 
 
 def _load_experts(files, name, module, get_scheme, used, device):
-    """The QuantizedExperts of experts, or None for those without codes."""
+    """What takes the place of experts, or None for those without codes."""
     projections, plain = [], []
     for projection in experts.find_projections(module):
         label = f"{name}.{projection}" if name else projection
         found = stored.find(files, label, stored.STACKED)
         if found is None:
-            found = stored.find_parts(files, name, projection)
+            found = stored.find_parts(files, name, projection) or stored.find_stacked(files, name, projection)
         if found is None:
             plain.append(label)
             continue
-        pieces = [found] if isinstance(found, stored.Found) else [piece for pieces in found for piece in pieces]
+        stacks = stored.get_stacks(found)
+        pieces = stacks or [piece for pieces in found for piece in pieces]
         first = pieces[0].tensors["codes"]
-        scheme = get_scheme(label if isinstance(found, stored.Found) else first.rpartition(".")[0], False)
+        scheme = get_scheme(label if stacks else first.rpartition(".")[0], False)
         if label in files.rules:
             scheme = _add_rule(scheme, files.rules[label])
         place = _get_device(getattr(module, projection), device)
@@ -371,7 +373,7 @@ def _load_experts(files, name, module, get_scheme, used, device):
         used.add(f"{label}_bias")
     if projections and plain:
         raise MismatchError(f"expected codes of '{plain[0]}', as the other projection has, but got none")
-    return QuantizedExperts(module, *projections) if projections else None
+    return experts.make(module, *projections) if projections else None
 
 
 def _load_rest(model, replacements, files, used, strict):
@@ -412,7 +414,7 @@ def _load_rest(model, replacements, files, used, strict):
             values[name] = loaded
         else:
             values[name] = loaded.to(value.dtype)
-    left = [name for name in files.names if name not in used and not name.endswith(_CACHE_SCALES)]
+    left = [name for name in files.names if name not in used and not name.endswith(_UNUSED)]
     if left and strict:
         raise MismatchError(f"expected a model with {', '.join(left[:5])}"
                             f"{' and others' if len(left) > 5 else ''}, which the checkpoint has")

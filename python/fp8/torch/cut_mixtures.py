@@ -9,7 +9,7 @@ import torch
 from fp8.errors import ArgumentError
 from fp8.torch import converted, steps
 from fp8.torch.expert_parallel import combine, dispatch
-from fp8.torch.experts import find_projections
+from fp8.torch.experts import find_projections, takes_all_rows
 
 _NAMES = "hidden_states", "top_k_index", "top_k_weights"
 # What a module has whose experts are a rank's.
@@ -57,6 +57,9 @@ def cut_experts(model, group=None, codes=True):
     if not found:
         raise ArgumentError(f"expected experts of transformers in the model, but got none in {type(model).__name__}")
     for name, module in found.items():
+        if takes_all_rows(module):
+            raise ArgumentError(f"expected experts that are called with the experts of each token, but got '{name}', which has "
+                                f"rows of all tokens for each")
         if hasattr(module, _CUT):
             raise ArgumentError(f"expected experts that are not cut yet, but got '{name}', of which ranks have parts")
         count = getattr(module, find_projections(module)[0]).shape[0]

@@ -1,6 +1,7 @@
 """Experts of transformers' models, one parameter of three dimensions for each projection, with quantized weights."""
 
 import copy
+import inspect
 import itertools
 import json
 
@@ -22,17 +23,36 @@ def find_projections(module):
     module of experts as transformers has them since 5.0."""
     names = [name for name in PROJECTIONS
              if isinstance(getattr(module, name, None), nn.Parameter) and getattr(module, name).ndim == 3]
-    if len(names) != 2 or names[1] != "down_proj" or not hasattr(module, "_apply_gate"):
+    if len(names) != 2 or names[1] != "down_proj" or not (hasattr(module, "_apply_gate") or takes_all_rows(module)):
         return []
     others = {name for name, _ in module.named_parameters(recurse=False)} - {
         name + end for name in names for end in ("", "_bias")}
     return [] if others else names
 
 
+def takes_all_rows(module):
+    """Whether experts are called with rows of all tokens for each of them, as Llama 4's are."""
+    return (not hasattr(module, "_apply_gate") and hasattr(module, "expert_dim") and callable(getattr(module, "act_fn", None))
+            and list(inspect.signature(module.forward).parameters) == ["hidden_states"])
+
+
+def is_transposed(module):
+    """Whether matrices of experts are K x N."""
+    return getattr(module, "is_transposed", takes_all_rows(module))
+
+
 def get_sizes(module, name):
     """How many experts there are, N and K of a projection."""
     groups, *sizes = getattr(module, name).shape
-    return (groups, *(reversed(sizes) if getattr(module, "is_transposed", False) else sizes))
+    return (groups, *(reversed(sizes) if is_transposed(module) else sizes))
+
+
+def apply_gate(module, z):
+    """What experts in high precision make of the first product."""
+    if hasattr(module, "_apply_gate"):
+        return module._apply_gate(z)
+    gate, up = z.chunk(2, -1)
+    return up * module.act_fn(gate)
 
 
 def find_gate(module):
@@ -43,7 +63,7 @@ def find_gate(module):
     probe = torch.randn(4, 64, generator=generator, dtype=torch.float64) * 12
     try:
         with torch.no_grad(), torch.device("cpu"):
-            expected = module._apply_gate(probe)
+            expected = apply_gate(module, probe)
     except (AttributeError, RuntimeError, TypeError):
         return None
     limits, alphas = ({default, *(getattr(module, name, default) for name in names)} for default, names in (
@@ -210,7 +230,7 @@ class QuantizedExperts(nn.Module):
         if has_gate and self.gate is not None:
             z = self.gate._replace(interleaved=False).compute(z)
         else:
-            z = shell._apply_gate(z) if has_gate else shell.act_fn(z)
+            z = apply_gate(shell, z) if has_gate else shell.act_fn(z)
         y = self._compute(1, z, ends, owners)
         if self.has_post_expert_norm:
             y = shell.post_expert_norm(y)
@@ -223,6 +243,25 @@ class QuantizedExperts(nn.Module):
         tensors = [tensor for projection in projections for tensor in projection.get_tensors()]
         biases = [projection.bias for projection in projections if projection.bias is not None]
         return run(x, ends, owners, share, tensors, biases, self._shapes[which], self._gate if which == 2 else "")
+
+
+class QuantizedRows(QuantizedExperts):
+    """The same of experts that are called with rows of all tokens for each of them, one expert's behind the other's. Rows
+    of zeros, of tokens that go to other experts, are left out."""
+
+    def forward(self, hidden_states):
+        self._check(hidden_states)
+        rows = hidden_states.shape[0]
+        if rows % self.num_experts:
+            raise ArgumentError(f"expected as many rows for each of {self.num_experts} experts, but got {rows} in all")
+        owners = torch.arange(self.num_experts, device=hidden_states.device).repeat_interleave(rows // self.num_experts)
+        owners = torch.where((hidden_states != 0).any(1), owners, self.num_experts)[:, None]
+        return super().forward(hidden_states, owners, torch.ones_like(owners, dtype=torch.float32))
+
+
+def make(module, *projections):
+    """What takes the place of experts, of its QuantizedGroups."""
+    return (QuantizedRows if takes_all_rows(module) else QuantizedExperts)(module, *projections)
 
 
 def deinterleave(projection):
@@ -269,14 +308,14 @@ def quantize(module, scheme):
         weight = getattr(module, name).detach()
         writer = Writer(scheme, groups, n, k, weight.device)
         for i in range(groups):
-            one = weight[i].t() if getattr(module, "is_transposed", False) else weight[i]
+            one = weight[i].t() if is_transposed(module) else weight[i]
             if scheme.packed:
                 writer.put_lifted(i, schemes.pack_weight(one))
             else:
                 writer.put(i, schemes.quantize_weight(one, scheme))
         bias = getattr(module, f"{name}_bias", None)
         projections.append(writer.finish(bias))
-    return QuantizedExperts(module, *projections)
+    return make(module, *projections)
 
 
 class Writer:
@@ -291,8 +330,8 @@ class Writer:
 
     def put(self, expert, tensors):
         for name, value in tensors.items():
-            self.tensors[name][expert].view(torch.uint8).copy_(
-                value.reshape(self.tensors[name].shape[1:]).view(torch.uint8))
+            own = self.tensors[name][expert].view(torch.uint8)
+            own.copy_(value.flatten().contiguous().view(torch.uint8).view(own.shape))
 
     def put_stored(self, expert, parts):
         """What a checkpoint has of an expert, of each part of its rows."""

@@ -6,6 +6,7 @@
 - fp8, vLLM's own, of AutoFP8 and, with weight_block_size and weight_scale_inv for the scales,
   of DeepSeek-V3, whose later models have experts in MXFP4;
 - mxfp4, of gpt-oss;
+- fbgemm_fp8, of Llama 3.1 405B and Llama 4, which is read only;
 - modelopt, NVIDIA's, which is read only: the algorithms of _MODELOPT, of all layers or, as
   MIXED_PRECISION, of each.
 """
@@ -106,7 +107,7 @@ def read(config, model_config=None):
     method = config.get("quant_method")
     reader = next((reader for name, reader in _READERS.items() if str(method).startswith(name)), None)
     if reader is None:
-        raise UnsupportedError(f"expected a checkpoint of compressed-tensors, fp8, mxfp4 or modelopt, but "
+        raise UnsupportedError(f"expected a checkpoint of compressed-tensors, fp8, mxfp4, fbgemm_fp8 or modelopt, but "
                                f"got the quant_method '{method}'")
     find = _guard(reader, config)(config, model_config or {})
 
@@ -146,6 +147,18 @@ def _read_compressed_tensors(config, _):
             return "no group of the config has it"
         # Files of before groups had formats have one for all.
         return _read_group(name, {**group, "format": group.get("format") or config.get("format")})
+    return find
+
+
+def _read_fbgemm(config, _):
+    others, bound = config.get("modules_to_not_convert") or [], config.get("activation_scale_ub", 1200.0)
+    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not bound > 0:
+        raise UnsupportedError(f"expected an activation_scale_ub above 0, but got {bound!r}")
+
+    def find(name):
+        # As transformers reads such names: of modules, as expressions, or their ends.
+        left = any(re.match(rf"(?:{other})(?:(?<=\.)|(?=\.|$))", name) or name.endswith(other) for other in others)
+        return "modules_to_not_convert has it" if left else Scheme((1, None), (1, None))
     return find
 
 
@@ -271,4 +284,4 @@ def _read_block(name, arguments):
 
 # By how a quant_method begins.
 _READERS = {"compressed-tensors": _read_compressed_tensors, "fp8": _read_fp8, "modelopt": _read_modelopt,
-            "mxfp4": _read_mxfp4}
+            "mxfp4": _read_mxfp4, "fbgemm_fp8": _read_fbgemm}

@@ -24,14 +24,15 @@ LINEAR = (
     Names(".weight", ".weight_scale_inv", None, ".activation_scale"),  # transformers
     Names(".weight", ".scale"),  # DeepSeek-V4
 )
-# Matrices of such a stack lie as the module has them, K x N in gpt-oss's.
+# Matrices of such stacks lie as the module has them, K x N in those of gpt-oss and Llama 4.
 MODELOPT = Names("", "_weight_scale", "_weight_scale_2", "_input_scale")
+FBGEMM = Names("", "_scale", None, "_input_scale")
 STACKED = (
     Names("_blocks", "_scales"),  # gpt-oss
     Names("_packed", "_scale", "_global_scale", "_input_global_scale"),  # compressed-tensors
     Names("", "_scale_inv", None, "_activation_scale"),  # transformers
     MODELOPT,
-    Names("", "_scale", None, "_input_scale"),
+    FBGEMM,
 )
 # The layers that a projection of all experts is made of, one beside the other, where each expert has its own.
 PARTS = {"gate_up_proj": (("gate_proj", "up_proj"), ("w1", "w3"), ("fc1", "fc3"), ("gate_up_proj",)),
@@ -42,6 +43,8 @@ _CODES = ("F8_E4M3", "U8", "I8", "F4", "F4_E2M1", "F4_E2M1_X2")
 
 # Tensors of one matrix by their roles, and the Names that they have.
 Found = namedtuple("Found", "names tensors")
+# A projection of all experts as one tensor for each of its PARTS: a Found of each.
+Stacked = namedtuple("Stacked", "parts")
 # A tensor of a checkpoint: what it is called there, its dtype and shape, and what it is of a module: the own name, the
 # expert, None for all, and the part of so many; `is_turned` is whether matrices are K x N there.
 Record = namedtuple("Record", "name dtype shape own expert part parts is_turned", defaults=(False,))
@@ -81,6 +84,17 @@ def find_parts(files, prefix, projection):
                 experts_.append(found)
                 i += 1
             return experts_
+    return None
+
+
+def find_stacked(files, prefix, projection):
+    """What files have of a projection whose parts are each one tensor of all experts, as Step 3's: Stacked, or None."""
+    for parts in PARTS[projection]:
+        found = [find(files, f"{prefix}.{part}", LINEAR) for part in parts]
+        if None in found and any(found):
+            raise MismatchError(f"expected codes of '{prefix}.{parts[found.index(None)]}', as the other part has, but got none")
+        if any(found):
+            return Stacked(found)
     return None
 
 
@@ -194,11 +208,17 @@ def load_linear(files, name, module, scheme, found, device):
     return layer
 
 
+def get_stacks(found):
+    """What is found of tensors of all experts, for each part; nothing where each expert has its own."""
+    return [found] if isinstance(found, Found) else found.parts if isinstance(found, Stacked) else []
+
+
 def load_projection(files, label, projection, module, scheme, found, device):
-    """The QuantizedGroups of a projection of the experts `module`. `found` is that of all experts stacked, or lists of
-    those of the parts of each expert."""
+    """The QuantizedGroups of a projection of the experts `module`. `found` is that of all experts stacked, Stacked, or lists
+    of those of the parts of each expert."""
     groups, n, k = experts.get_sizes(module, projection)
-    pieces = [[found]] * groups if isinstance(found, Found) else found
+    stacks = get_stacks(found)
+    pieces = [stacks] * groups if stacks else found
     if len(pieces) != groups:
         raise MismatchError(f"expected '{label}' for {groups} experts, but got {len(pieces)}")
     parts = len(pieces[0])
@@ -211,24 +231,24 @@ def load_projection(files, label, projection, module, scheme, found, device):
     spreads, scheme = scheme.weight_block[0] is None, expert_programs.make_grouped(scheme)
     writer = experts.Writer(scheme, groups, n, k, device, parts)
     records, originals = [], {}
-    is_turned = isinstance(found, Found) and found.names is MODELOPT and getattr(module, "is_transposed", False)
-    if isinstance(found, Found):
-        _check_stack(files, label, found, groups)
-        records = _make_records(files, found, scheme, n, k, is_turned=is_turned)
+    is_turned = isinstance(found, Found) and found.names in (MODELOPT, FBGEMM) and experts.is_transposed(module)
+    for part, stack in enumerate(stacks):
+        _check_stack(files, label, stack, groups)
+        records += _make_records(files, stack, scheme, n // parts, k, None, part, parts, is_turned)
     for i, of_expert in enumerate(pieces):
         tensors = []
         for part, piece in enumerate(of_expert):
-            is_stack = isinstance(found, Found)
-            own_label = label if is_stack else piece.tensors["codes"].rpartition(".")[0]
-            values, before = read(files, own_label, piece, scheme, n // parts, k, i if is_stack else None, spreads, is_turned)
+            own_label = label if isinstance(found, Found) else piece.tensors["codes"].rpartition(".")[0]
+            values, before = read(files, own_label, piece, scheme, n // parts, k, i if stacks else None, spreads, is_turned)
             tensors.append(values)
-            if not is_stack:
+            if not stacks:
                 records += _make_records(files, piece, scheme, n // parts, k, i, part, parts)
                 if not scheme.packed:
                     originals.update((files.stored[piece.tensors[_ROLES[own]]], value) for own, value in before.items())
         writer.put_stored(i, tensors)
-    if isinstance(found, Found) and not scheme.packed:
-        originals = {files.stored[name]: files.load(name) for role, name in found.tensors.items() if role != "codes"}
+    if not scheme.packed:
+        originals.update((files.stored[name], files.load(name)) for stack in stacks
+                         for role, name in stack.tensors.items() if role != "codes")
     bias, bias_name = getattr(module, f"{projection}_bias", None), f"{label}_bias"
     if bias is not None:
         if bias_name not in files:
@@ -245,24 +265,28 @@ def load_projection(files, label, projection, module, scheme, found, device):
 
 
 def load_dense(files, path, projection, module):
-    """A projection in high precision of all experts, of which each has its own tensors, and their names."""
+    """A projection in high precision of all experts, of which each, or each part, has its own tensors, and their names."""
     groups, n, k = experts.get_sizes(module, projection)
     for parts in PARTS[projection]:
         names = [[f"{path}.{i}.{part}.weight" for part in parts] for i in range(groups)]
-        if all(name in files for of_expert in names for name in of_expert):
+        stacks = [f"{path}.{part}.weight" for part in parts]
+        if all(name in files for of_expert in names for name in of_expert) or all(name in files for name in stacks):
             break
     else:
         raise MismatchError(f"expected '{path}.{projection}' in the checkpoint, but it has none")
+    is_stacked = stacks[0] in files
     if len(parts) > 1 and not getattr(module, "is_concatenated", True):
         raise UnsupportedError(f"expected '{path}.{projection}' as one tensor, whose rows take turns, but got {len(parts)}")
     value = torch.empty(groups, n, k, dtype=getattr(module, projection).dtype)
+    if is_stacked:
+        names = [stacks] * groups
     for i, of_expert in enumerate(names):
-        joined = torch.cat([files.load(name) for name in of_expert])
+        joined = torch.cat([files.load(name, i if is_stacked else None) for name in of_expert])
         if joined.shape != value.shape[1:]:
             raise MismatchError(f"expected '{of_expert[0]}' to be of {(n // len(parts), k)}, but got another shape")
         value[i] = joined
-    value = value.mT.contiguous() if getattr(module, "is_transposed", False) else value
-    return value, [name for of_expert in names for name in of_expert]
+    value = value.mT.contiguous() if experts.is_transposed(module) else value
+    return value, stacks if is_stacked else [name for of_expert in names for name in of_expert]
 
 
 def _check_stack(files, label, found, groups):
@@ -297,16 +321,19 @@ def restore(module, record):
             bias = experts.interleave_rows(bias, 1)
         return bias.to(get_dtype_of(record.dtype))
     if record.expert is None and hasattr(module, "groups"):
-        values = [get_stored(module, i)[record.own] for i in range(module.groups)]
+        values = [_take_part(get_stored(module, i)[record.own], record) for i in range(module.groups)]
         each = record._replace(shape=record.shape[1:])
         if not record.shape:
             return _convert_back(values[0], record)
         return torch.stack([_convert_back(value, each) for value in values])
-    value = get_stored(module, record.expert)[record.own]
-    if record.parts > 1 and value.shape[0] % record.parts == 0:
-        count = value.shape[0] // record.parts
-        value = value[record.part * count:(record.part + 1) * count]
-    return _convert_back(value, record)
+    return _convert_back(_take_part(get_stored(module, record.expert)[record.own], record), record)
+
+
+def _take_part(value, record):
+    if record.parts == 1 or value.shape[0] % record.parts:
+        return value
+    count = value.shape[0] // record.parts
+    return value[record.part * count:(record.part + 1) * count]
 
 
 def _convert_back(value, record):
