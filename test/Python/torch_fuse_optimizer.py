@@ -400,6 +400,19 @@ class Codes(unittest.TestCase):
                 self.assertIsNotNone(get_units(runs[0].model)[0]._get_held(runs[0].model[0].weight, torch.float32))
             self.assertEqual(runs[0].losses, runs[1].losses)
 
+    def test_behind_steps(self):
+        """A model that was trained before its optimizer writes codes goes on with the scales that it has."""
+        for recipe in RECIPES:
+            losses = []
+            for fused_behind in (0, 2):
+                run = Run(recipe, MAKERS["adamw"], False)
+                run.model = fp8.torch.convert_to_fp8_training(make_model(None), recipe, first_last_bf16=0)
+                run.optimizer = MAKERS["adamw"](run.model.parameters())
+                run.train(fused_behind)
+                fp8.torch.fuse_optimizer(run.model, run.optimizer)
+                losses.append(run.train(4 - fused_behind).losses)
+            self.assertEqual(*losses, recipe)
+
     def test_microbatches(self):
         """Microbatches of a step, within `accumulated` and without."""
         for is_one_step in (True, False):

@@ -212,6 +212,9 @@ class Unit:
 
     def take_codes(self):
         """From now on programs take codes of the weight."""
+        if not self.caches_weight and self.state is not None:
+            # That of programs which quantize the weight themselves has other slots: its histories go on in a new one.
+            self._saved, self.state = self.get_saved(), None
         self.caches_weight, self._weight = True, None
         self._functions, self._prepared = {}, _core.PreparedCalls()
 
