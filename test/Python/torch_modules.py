@@ -201,6 +201,29 @@ class Models(unittest.TestCase):
         self.assertGreater(get_error(model(x), expected), 1e-3)
         self.assertNotIn("high precision", fp8.torch.summarize(model))
 
+    def test_left_again(self):
+        """What is left to PyTorch is so without being asked again, until something of it is another."""
+        plain = make_model().bfloat16()
+        model = convert(copy.deepcopy(plain), "delayed", target="sm_90a", only_faster=True)
+        x = make_input(32, 64).bfloat16()
+        with mock.patch.object(speed, "is_slower", return_value=True) as ask:
+            for each in (x, x[:16], x.view(4, 8, 64)):
+                counts = []
+                for _ in range(3):
+                    self.assertTrue(torch.equal(model(each), plain(each)))
+                    counts.append(ask.call_count)
+                    ask.reset_mock()
+                # The second call has the first layer ask again, for it did not know the rows of the second one.
+                self.assertGreater(counts[0], 1)
+                self.assertEqual(counts[2], 0)
+            with torch.autocast("cpu", torch.float16):
+                self.assertEqual(model(x).dtype, torch.float16)
+            for wrong in (x.double(), x[:, :32], x.half()):
+                with self.assertRaises(fp8.ArgumentError):
+                    model(wrong)
+            convert(model, "current", target="sm_90a", only_faster=False)
+            self.assertIsNone(model[0]._left_call)
+
     def test_host_is_the_limit(self):
         """Where the host takes longer for a model's layers than the GPU, no cast gains anything."""
         def convert_layers(width, **options):

@@ -67,6 +67,8 @@ class Linear(nn.Linear):
     _holds = False
     # What of the layer is not in FP8, and why.
     notes = ()
+    # What the last call was like, if it was left to PyTorch.
+    _left_call = None
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *,
                  recipe=None, target="auto", cache_weights=False, only_faster=None, **options):
@@ -80,7 +82,7 @@ class Linear(nn.Linear):
         if self.recipe is not None:
             check_recipe(self.recipe, target, self._options)
         self._units, self._steps = _Units(), True
-        self._only_faster, self._slower = settle_only_faster(only_faster, options), set()
+        self._only_faster, self._slower, self._left_call = settle_only_faster(only_faster, options), set(), None
         self._model, self._place = model, place
         self._sums = None if model is None else model.get_sums(place)
         self._count()
@@ -118,6 +120,10 @@ class Linear(nn.Linear):
 
     def compute(self, x, weight, bias, recipe):
         """x w^T + b of tensors that may be parts of the layer's."""
+        if self._left_call is not None and weight is self.weight and not torch.compiler.is_compiling() and (
+                self._describe(x, recipe) == self._left_call):
+            # What gains nothing in FP8 shall not wait for who finds that out, either.
+            return nn.functional.linear(x, weight, bias)
         check_tensor(x, "x")
         has_codes, holds, given = is_gathered(weight), self._has_held_codes(recipe), x
         if x.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(x.device.type):
@@ -129,6 +135,8 @@ class Linear(nn.Linear):
             bias = None if bias is None else bias.to(dtype)
         self._check(x, weight, bias)
         if self._only_faster is not False and not has_codes and self._is_slower(x, recipe, weight.shape):
+            if weight is self.weight and not torch.compiler.is_compiling():
+                self._left_call = self._describe(x, recipe)
             return nn.functional.linear(x, weight.to(x.dtype), bias)
         # A view would be a node of the gradient's graph.
         outputs, inputs = weight.shape
@@ -203,6 +211,14 @@ class Linear(nn.Linear):
     def _has_held_codes(self, recipe):
         """Whether an optimizer writes the codes of the weight."""
         return self._holds and recipe == self.recipe
+
+    def _describe(self, x, recipe):
+        """What makes a call be left to PyTorch, where nothing has to be converted; else None."""
+        weight, bias, device = self.weight, self.bias, x.device
+        if type(x) is not torch.Tensor or type(weight) is not nn.Parameter or torch.is_autocast_enabled(device.type):
+            return None
+        return (x.shape, x.dtype, device, weight.dtype, weight.device, None if bias is None else bias.dtype, recipe, self._holds,
+                None if self._model is None else self._model.changes)
 
     def _is_slower(self, x, recipe, sizes=None):
         outputs, inputs = sizes or (self.out_features, self.in_features)
@@ -511,7 +527,7 @@ def convert_from_fp8(model):
             decode(module)
             module.__class__ = nn.Linear
             for name in ("recipe", "_target", "_options", "_units", "_steps", "_cache_weights",
-                         "_only_faster", "_slower", "_number", "_model", "_place", "_sums",
+                         "_only_faster", "_slower", "_left_call", "_number", "_model", "_place", "_sums",
                          "_amax_groups", "_parallel", "_part", "_holds", "notes"):
                 module.__dict__.pop(name, None)
         converted.revert(module)

@@ -68,6 +68,9 @@ class Model:
     """The linear layers of a model, given by (outputs, inputs), and the rows that each was last
     called with: those of a tower of images and of one of texts differ."""
 
+    # How often rows of a layer have changed: what was said of any may be another since.
+    changes = 0
+
     def __init__(self, sizes):
         self._terms = [(outputs * inputs, inputs, outputs) for outputs, inputs in sizes]
         self._rows = [None] * len(self._terms)
@@ -87,6 +90,7 @@ class Model:
             if before is None:
                 self._unknown[i] -= term
         self._rows[place] = rows
+        self.changes += 1
 
     def get_rows(self, place):
         """Those that were noted, or None."""
