@@ -6,34 +6,13 @@ import os
 import tempfile
 import unittest
 
-from emulator import run
-
-CODE = """
-device = Device()
-out = Buffer(device, np.zeros(4096, np.uint8))
-text = kernel({body!r}, shared={shared}, directives={directives!r})
-try:
-    device.launch(device.load(text), [out], block=({threads}, 1, 1), grid=({blocks}, 1, 1), cluster={cluster})
-    print("done")
-except DriverError as error:
-    print(error.code)
-"""
-
-INIT = """
-    mov.u32 %r0, smem;
-    setp.ne.u32 %p0, %t, 0;
-    @%p0 bra INITIALISED;
-    mbarrier.init.shared.b64 [%r0], 1;
-    fence.mbarrier_init.release.cluster;
-    INITIALISED: bar.sync 0;
-"""
+from emulator import INIT, run, run_kernel
 
 
 class Findings(unittest.TestCase):
     def outcome(self, body, shared=64, threads=32, blocks=1, cluster=None, directives="", **environment):
         environment.setdefault("STEPS", 1000000)
-        return run(CODE.format(body=body, shared=shared, threads=threads, blocks=blocks, cluster=cluster,
-                               directives=directives), **environment)
+        return run_kernel(body, shared, threads, blocks, cluster, directives=directives, **environment)
 
     def finds(self, body, code, *messages, **options):
         printed, report = self.outcome(body, **options)

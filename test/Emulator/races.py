@@ -4,28 +4,8 @@
 
 import unittest
 
-from emulator import run
+from emulator import INIT, run, run_kernel
 
-CODE = """
-device = Device()
-out = Buffer(device, np.zeros(4096, np.uint8))
-text = kernel({body!r}, shared={shared}, registers=32)
-try:
-    device.launch(device.load(text), [out], block=({threads}, 1, 1), grid=({blocks}, 1, 1), cluster={cluster})
-    print("done")
-except DriverError as error:
-    print(error.code)
-"""
-
-# %p0: all but the first thread.
-INIT = """
-    mov.u32 %r0, smem;
-    setp.ne.u32 %p0, %t, 0;
-    @%p0 bra INITIALISED;
-    mbarrier.init.shared.b64 [%r0], 1;
-    fence.mbarrier_init.release.cluster;
-    INITIALISED: bar.sync 0;
-"""
 COPY = """
     mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 256;
     add.s32 %r1, %r0, 128;
@@ -52,8 +32,7 @@ class Races(unittest.TestCase):
     def outcome(self, body, shared=1024, threads=64, blocks=1, cluster=None, **environment):
         environment = {"STEPS": 1000000, "CHECK": "all", **environment}
         body = body.replace("THREADS", str(threads))
-        code = CODE.format(body=body, shared=shared, threads=threads, blocks=blocks, cluster=cluster)
-        return run(code, **environment)
+        return run_kernel(body, shared, threads, blocks, cluster, registers=32, **environment)
 
     def finds(self, body, *messages, **options):
         printed, report = self.outcome(body, **options)

@@ -6,16 +6,19 @@ import contextlib
 import gc
 import os
 import shutil
+import sys
 import unittest
-from unittest import mock
+from pathlib import Path
 
 import torch
 from torch import nn
 from torch._functorch import config
 from torch.utils.checkpoint import checkpoint
 
-import fp8.torch
-from fp8.torch import linear_ops, shared_codes
+sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
+import fp8.torch  # noqa: E402
+from fp8.torch import linear_ops, shared_codes  # noqa: E402
+from kept import alone, count_saved  # noqa: E402
 
 ROWS, WIDTH = 128, 128
 RECIPES = ("delayed", "current", "rowwise", "block", "mxfp8")
@@ -57,22 +60,6 @@ def make_input(seed=0, dtype=torch.bfloat16):
     return torch.randn(2, ROWS // 2, WIDTH, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def count_saved(call):
-    """Bytes of the memory that autograd keeps besides parameters, and what is computed."""
-    sizes, kept = {}, []
-
-    def pack(tensor):
-        if not isinstance(tensor, nn.Parameter):
-            storage = tensor.untyped_storage()
-            sizes[storage.data_ptr()] = storage.nbytes()
-            kept.append(tensor)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = call()
-    return sum(sizes.values()), result
-
-
 def train(model, call=None, steps=3, dtype=torch.bfloat16):
     """Results and gradients of some steps."""
     values = []
@@ -90,11 +77,6 @@ def train_one(layer, x):
     layer.zero_grad()
     layer(x).float().square().sum().backward()
     return layer.weight.grad.clone()
-
-
-def alone():
-    """Within it, each layer keeps codes of its own."""
-    return mock.patch.object(linear_ops.Unit, "shares_codes", False)
 
 
 class Test(unittest.TestCase):

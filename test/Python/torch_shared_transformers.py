@@ -2,15 +2,16 @@
 # RUN: %import_python %s
 """Bytes that models of transformers keep for a backward, where layers that read the same keep codes of it once."""
 
+import sys
 import unittest
-from unittest import mock
+from pathlib import Path
 
 import torch
 import transformers
-from torch import nn
 
-import fp8.torch
-from fp8.torch import linear_ops
+sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
+import fp8.torch  # noqa: E402
+from kept import alone, count_saved  # noqa: E402
 
 LENGTH, WIDTH = 128, 128
 SIZES = {"hidden_size": WIDTH, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -25,21 +26,6 @@ MODELS = {
     "T5": (lambda: transformers.T5Model(transformers.T5Config(
         vocab_size=64, d_model=WIDTH, d_kv=32, d_ff=256, num_layers=2, num_heads=4, dropout_rate=0.0)), 2 * 2 + 2 * 2 + 2),
 }
-
-
-def count_saved(call):
-    sizes, kept = {}, []
-
-    def pack(tensor):
-        if not isinstance(tensor, nn.Parameter):
-            storage = tensor.untyped_storage()
-            sizes[storage.data_ptr()] = storage.nbytes()
-            kept.append(tensor)
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = call()
-    return sum(sizes.values()), result
 
 
 def run(make, recipe):
@@ -63,7 +49,7 @@ class Models(unittest.TestCase):
         for (name, (make, readers)), recipe in zip(MODELS.items(), ("delayed", "block", "delayed", "current", "delayed")):
             with self.subTest(model=name):
                 saved, values = run(make, recipe)
-                with mock.patch.object(linear_ops.Unit, "shares_codes", False):
+                with alone():
                     whole, expected = run(make, recipe)
                 print(f"{name}, {recipe}: {whole} bytes, {saved} with shared codes")
                 self.assertEqual((whole - saved) // (LENGTH * WIDTH), readers)

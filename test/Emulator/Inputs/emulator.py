@@ -140,3 +140,28 @@ def run(code, **environment):
     done = subprocess.run([sys.executable, "-c", "from emulator import *\n" + code], env=variables, text=True,
                           capture_output=True, cwd=os.path.dirname(os.path.abspath(__file__)), timeout=60)
     return done.stdout, done.stderr
+
+
+# A barrier of one arrival. %p0: all but the first thread.
+INIT = """
+    mov.u32 %r0, smem;
+    setp.ne.u32 %p0, %t, 0;
+    @%p0 bra INITIALISED;
+    mbarrier.init.shared.b64 [%r0], 1;
+    fence.mbarrier_init.release.cluster;
+    INITIALISED: bar.sync 0;
+"""
+
+
+def run_kernel(body, shared, threads, blocks, cluster, registers=16, directives="", **environment):
+    """A process launches this kernel on 4096 bytes, and prints "done" or the driver's error; and its report."""
+    return run(f"""
+device = Device()
+out = Buffer(device, np.zeros(4096, np.uint8))
+text = kernel({body!r}, shared={shared}, registers={registers}, directives={directives!r})
+try:
+    device.launch(device.load(text), [out], block=({threads}, 1, 1), grid=({blocks}, 1, 1), cluster={cluster})
+    print("done")
+except DriverError as error:
+    print(error.code)
+""", **environment)
