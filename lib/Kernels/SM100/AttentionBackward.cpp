@@ -89,6 +89,26 @@ static void initializeBarriers(AttentionBackwardContext &kernel) {
   kernel.added.initialize(Memory::kAddWarps, /*emptyArrivals=*/1);
 }
 
+void sm100::forEachStep(
+    const AttentionBackwardContext &kernel, Ring ring,
+    llvm::function_ref<void(BackwardStep, RingPosition, Value)> body) {
+  KernelBuilder &b = kernel.b;
+  const AttentionBackwardTiles &tiles = kernel.tiles;
+  Value zero = b.i32(0);
+  BackwardStep begin = tiles.getFirst();
+  b.loop(zero, tiles.steps, b.i32(1),
+         {begin.head, begin.tile, zero, zero, zero},
+         [&](Value, ValueRange carried) -> SmallVector<Value> {
+           BackwardStep now{carried[0], carried[1]};
+           RingPosition at{carried[2], carried[3]};
+           body(now, at, carried[4]);
+           BackwardStep next = tiles.advance(now);
+           RingPosition after = ring.advance(at);
+           return {next.head, next.tile, after.stage, after.phase,
+                   b.bitXor(carried[4], b.i32(1))};
+         });
+}
+
 /// Makes the barriers, gets tensor memory, and draws the block's ticket.
 static void beginBlock(AttentionBackwardContext &kernel) {
   KernelBuilder &b = kernel.b;

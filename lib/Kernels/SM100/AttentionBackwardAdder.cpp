@@ -161,19 +161,10 @@ void BackwardAdder::step(BackwardStep step, RingPosition at, Value phase) {
 }
 
 void BackwardAdder::build() {
-  Value zero = b.i32(0);
-  BackwardStep begin = tiles.getFirst();
-  b.loop(zero, tiles.steps, b.i32(1),
-         {begin.head, begin.tile, zero, zero, zero},
-         [&](Value, ValueRange carried) -> SmallVector<Value> {
-           BackwardStep now{carried[0], carried[1]};
-           RingPosition at{carried[2], carried[3]};
-           step(now, at, carried[4]);
-           BackwardStep next = tiles.advance(now);
-           RingPosition after = added.advance(at);
-           return {next.head, next.tile, after.stage, after.phase,
-                   b.bitXor(carried[4], b.i32(1))};
-         });
+  forEachStep(kernel, added,
+              [&](BackwardStep now, RingPosition at, Value phase) {
+                step(now, at, phase);
+              });
 }
 
 void BackwardTurns::clearTile(BackwardStep step, Value) {

@@ -36,6 +36,11 @@ struct AttentionBackwardContext : AttentionBackwardBlock {
   }
 };
 
+/// All steps, with a position of `ring` and the phase of the rings of one
+/// stage.
+void forEachStep(
+    const AttentionBackwardContext &kernel, Ring ring,
+    llvm::function_ref<void(BackwardStep, RingPosition, Value)> body);
 /// The warp that multiplies.
 void buildBackwardMultiplier(const AttentionBackwardContext &kernel);
 /// The warpgroups that make P and gradients of scores, and store dV and dK.

@@ -313,18 +313,10 @@ void BackwardScores::store(int64_t column, const SwizzledMatrix &matrix,
 void BackwardScores::build() {
   Ring keys = kernel.keys, sums = kernel.sums;
   Value zero = b.i32(0);
-  BackwardStep begin = tiles.getFirst();
-  b.loop(zero, tiles.steps, b.i32(1),
-         {begin.head, begin.tile, zero, zero, zero},
-         [&](Value, ValueRange carried) -> SmallVector<Value> {
-           BackwardStep now{carried[0], carried[1]};
-           RingPosition at{carried[2], carried[3]};
-           step(now, at, carried[4]);
-           BackwardStep next = tiles.advance(now);
-           RingPosition after = rows.advance(at);
-           return {next.head, next.tile, after.stage, after.phase,
-                   b.bitXor(carried[4], b.i32(1))};
-         });
+  forEachStep(kernel, rows,
+              [&](BackwardStep now, RingPosition at, Value phase) {
+                step(now, at, phase);
+              });
   b.ifThen(b.less(zero, tiles.steps), [&] { sums.waitFull({zero, zero}); });
   fenceAfterSync(b);
   // Copies of what nobody has waited for would come after what is written here.
