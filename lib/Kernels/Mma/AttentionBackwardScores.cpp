@@ -262,24 +262,8 @@ SmallVector<Value> BackwardWorker::differentiate(ArrayRef<Value> p,
                                                  Value stage) {
   SmallVector<Value> grads;
   for (auto [power, product, delta] : llvm::zip_equal(
-           unpackFragment(b, spec.grad, p), products, getDeltas(stage))) {
-    Value negative = arith::NegFOp::create(b, delta);
-    Value difference =
-        factorOfV ? LLVM::FMAOp::create(b, b.getF32Type(), product, factorOfV,
-                                        negative)
-                        .getResult()
-                  : arith::AddFOp::create(b, product, negative).getResult();
-    if (dropout) {
-      Value isLeftOut = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
-                                              power, b.f32(0.0f));
-      difference = b.select(isLeftOut, negative, difference);
-      power = LLVM::FAbsOp::create(b, power);
-    }
-    grads.push_back(b.mulF(power, difference));
-  }
-  if (cap)
-    for (auto [grad, slope] :
-         llvm::zip_equal(grads, unpackFragment(b, spec.grad, slopes)))
-      grad = b.mulF(grad, slope);
-  return packFragment(b, spec.grad, grads);
+           unpackFragment(b, spec.grad, p), products, getDeltas(stage)))
+    grads.push_back(SoftmaxGradient::differentiate(
+        power, product, arith::NegFOp::create(b, delta)));
+  return packGrads(grads, slopes);
 }

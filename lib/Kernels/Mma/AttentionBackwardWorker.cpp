@@ -34,15 +34,14 @@ BackwardWorker::State BackwardWorker::State::unpack(ValueRange values) const {
 
 BackwardWorker::BackwardWorker(const AttentionBackwardContext &kernel,
                                BackwardPart part)
-    : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
-      part(part),
+    : SoftmaxGradient(kernel.b, kernel.spec), kernel(kernel),
+      memory(kernel.memory), part(part),
       tiles(b, spec,
             {part.ofKeys ? kernel.config.getTileK() : kernel.config.getTileQ(),
              part.ofKeys ? kernel.config.getTileQ() : kernel.config.getTileK(),
              kernel.config.getThreads() / 32},
             kernel.params),
       mma(b, spec.grad, spec.grad, /*factors=*/Type(), /*expands=*/false) {
-  constexpr float kLog2E = 0x1.715476p0f;
   Value first = b.mul(kernel.warp, 16);
   for (int64_t i : {0, 1}) {
     rows.emplace_back(b, memory.rows[i], MatrixLoader::Use::Rows, kernel.shared,
@@ -52,22 +51,7 @@ BackwardWorker::BackwardWorker(const AttentionBackwardContext &kernel,
     lines.emplace_back(b, memory.columns[i], MatrixLoader::Use::Lines,
                        kernel.shared, kernel.lane);
   }
-  exponentFactor = b.f32(spec.scale * kLog2E);
-  if (spec.isScaled) {
-    factorOfV = kernel.getFactor("v");
-    exponentFactor = b.mulF(
-        exponentFactor, b.mulF(kernel.getFactor("q"), kernel.getFactor("k")));
-    // An infinite distance stays infinite.
-    exponentFactor =
-        arith::MaxNumFOp::create(b, exponentFactor, b.f32(0x1p-126f));
-  }
-  if (spec.cap)
-    cap.emplace(b, *spec.cap, exponentFactor);
-  if (spec.dropThreshold) {
-    dropout.emplace(b, kernel.getParam("dropout.ptr"), spec.dropThreshold);
-    Value ofKept = b.f32(getFactorOfKept(spec.dropThreshold));
-    factorOfV = factorOfV ? b.mulF(factorOfV, ofKept) : ofKept;
-  }
+  loadFactors(kernel.params);
 }
 
 //===----------------------------------------------------------------------===//

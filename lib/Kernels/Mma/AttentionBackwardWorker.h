@@ -10,8 +10,7 @@
 #define FP8_LIB_KERNELS_MMA_ATTENTIONBACKWARDWORKER_H
 
 #include "../Attention/AttentionBackwardTiles.h"
-#include "../Attention/AttentionDropout.h"
-#include "../Attention/AttentionScores.h"
+#include "../Attention/SoftmaxGradient.h"
 #include "AttentionBackwardMemory.h"
 #include "MatrixLoader.h"
 #include "RowCopies.h"
@@ -43,7 +42,7 @@ struct AttentionBackwardContext {
 };
 
 /// A block of one part, whose warps have 16 rows each.
-class BackwardWorker {
+class BackwardWorker : SoftmaxGradient {
 public:
   BackwardWorker(const AttentionBackwardContext &kernel, BackwardPart part);
   /// `block` is its number among those of the part (i32).
@@ -131,17 +130,11 @@ private:
   void store(StringRef name, ArrayRef<Value> sums, Value factor) const;
 
   const AttentionBackwardContext &kernel;
-  KernelBuilder &b;
-  const AttentionBackwardSpec &spec;
   const AttentionBackwardMemory &memory;
   BackwardPart part;
   AttentionBackwardTiles tiles;
   Mma mma;
   SmallVector<MatrixLoader> rows, columns, lines;
-  std::optional<Cap> cap;
-  std::optional<AttentionDropout> dropout;
-  /// Those of scores, as exponents of 2; of products with V, null for 1.
-  Value exponentFactor, factorOfV;
   /// The first row and how many rows and columns there are; the head of Q or K
   /// that rows are of, the first head of Q, and tiles of columns of each.
   Value firstRow, rowsThere, columnsThere;

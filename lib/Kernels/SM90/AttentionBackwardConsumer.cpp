@@ -62,9 +62,10 @@ BackwardState BackwardState::unpack(ValueRange values) const {
 }
 
 BackwardConsumer::BackwardConsumer(const AttentionBackwardContext &kernel)
-    : kernel(kernel), b(kernel.b), spec(kernel.spec), memory(kernel.memory),
-      tiles(kernel.tiles), tileQ(kernel.config.getTileQ()),
-      scoresOf{tileQ, spec.k, spec.q}, gradsOf{tileQ, spec.grad, spec.grad},
+    : SoftmaxGradient(kernel.b, kernel.spec), kernel(kernel),
+      memory(kernel.memory), tiles(kernel.tiles),
+      tileQ(kernel.config.getTileQ()), scoresOf{tileQ, spec.k, spec.q},
+      gradsOf{tileQ, spec.grad, spec.grad},
       toV{spec.headDimOfV, spec.grad, spec.grad, /*transposedA=*/false,
           /*transposedB=*/true},
       toK{spec.headDim, spec.grad, spec.grad, /*transposedA=*/false,
@@ -72,23 +73,7 @@ BackwardConsumer::BackwardConsumer(const AttentionBackwardContext &kernel)
       toQ{tileQ == 64 ? spec.headDim / 2 : spec.headDim, spec.grad, spec.grad,
           /*transposedA=*/true, /*transposedB=*/true},
       group(b.shiftRight(kernel.warp, 2)) {
-  constexpr float kLog2E = 0x1.715476p0f;
-  exponentFactor = b.f32(spec.scale * kLog2E);
-  if (memory.hasCodes()) {
-    factorOfV = kernel.getFactor("v");
-    exponentFactor = b.mulF(
-        exponentFactor, b.mulF(kernel.getFactor("q"), kernel.getFactor("k")));
-    // An infinite distance stays infinite.
-    exponentFactor =
-        arith::MaxNumFOp::create(b, exponentFactor, b.f32(0x1p-126f));
-  }
-  if (spec.cap)
-    cap.emplace(b, *spec.cap, exponentFactor);
-  if (spec.dropThreshold) {
-    dropout.emplace(b, kernel.getParam("dropout.ptr"), spec.dropThreshold);
-    Value ofKept = b.f32(getFactorOfKept(spec.dropThreshold));
-    factorOfV = factorOfV ? b.mulF(factorOfV, ofKept) : ofKept;
-  }
+  loadFactors(kernel.params);
   // Numbers of batches are less than 2^31.
   zero = b.shiftRight(kernel.getParam("batch"), 31);
 }

@@ -9,8 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
 #define FP8_LIB_KERNELS_SM90_ATTENTIONBACKWARDCONSUMER_H
 
-#include "../Attention/AttentionDropout.h"
-#include "../Attention/AttentionScores.h"
+#include "../Attention/SoftmaxGradient.h"
 #include "../Blocks/Hazards.h"
 #include "AttentionBackwardContext.h"
 #include "Wgmma.h"
@@ -37,7 +36,7 @@ struct BackwardState {
 
 /// A warpgroup that multiplies: AttentionBackwardScores.cpp has its products
 /// and scores, AttentionBackwardConsumer.cpp its steps and results.
-class BackwardConsumer {
+class BackwardConsumer : SoftmaxGradient {
 public:
   explicit BackwardConsumer(const AttentionBackwardContext &kernel);
   void build();
@@ -115,8 +114,6 @@ private:
   void release(const BackwardState &state);
 
   const AttentionBackwardContext &kernel;
-  KernelBuilder &b;
-  const AttentionBackwardSpec &spec;
   const AttentionBackwardMemory &memory;
   const AttentionBackwardTiles &tiles;
   int64_t tileQ;
@@ -126,10 +123,6 @@ private:
   /// Descriptors (i64): K and V, K with rows as K, first stages of Q and of the
   /// gradient in either order, and of the scores for dQ.
   Value ofK, ofV, ofWholeK, ofQ, ofQRows, ofGrad, ofGradRows, ofScores;
-  /// What S is multiplied by to be an exponent of 2, and D by, null for 1.
-  Value exponentFactor, factorOfV;
-  std::optional<Cap> cap;
-  std::optional<AttentionDropout> dropout;
   /// A zero that ptxas does not know.
   Value zero;
 };

@@ -293,25 +293,9 @@ SmallVector<Value> BackwardConsumer::differentiate(ArrayRef<Value> p,
                                                    Value stage) {
   SmallVector<Value> grads;
   for (auto [power, product, delta] : llvm::zip_equal(
-           unpackFragment(b, spec.grad, p), products, loadRows(stage, 1))) {
-    Value difference =
-        factorOfV
-            ? LLVM::FMAOp::create(b, b.getF32Type(), product, factorOfV, delta)
-                  .getResult()
-            : arith::AddFOp::create(b, product, delta).getResult();
-    if (dropout) {
-      Value isLeftOut = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
-                                              power, b.f32(0.0f));
-      difference = b.select(isLeftOut, delta, difference);
-      power = LLVM::FAbsOp::create(b, power);
-    }
-    grads.push_back(b.mulF(power, difference));
-  }
-  if (cap)
-    for (auto [grad, slope] :
-         llvm::zip_equal(grads, unpackFragment(b, spec.grad, slopes)))
-      grad = b.mulF(grad, slope);
-  return packFragment(b, spec.grad, grads);
+           unpackFragment(b, spec.grad, p), products, loadRows(stage, 1)))
+    grads.push_back(SoftmaxGradient::differentiate(power, product, delta));
+  return packGrads(grads, slopes);
 }
 
 SmallVector<Value> BackwardConsumer::renew(ArrayRef<Value> words) {
