@@ -1,6 +1,6 @@
 # REQUIRES: pytorch, python-pytorch
 # RUN: %import_python %s
-"""Codes in the other order, which large weights whose steps round stochastically have from a pass of their own: the same as on the way."""
+"""Codes in the other order, which large weights whose moments are codes have from a pass of their own: the same as on the way."""
 
 import copy
 import unittest
@@ -57,19 +57,15 @@ class Test(unittest.TestCase):
         for name, value in turned.items():
             self.assertTrue(torch.equal(*(each.contiguous().reshape(-1).view(torch.uint8) for each in (value, before[name]))), name)
 
-    def test_beside_weights(self):
-        for recipe in ("delayed", "current", "block"):
-            with self.subTest(recipe):
-                self.check(recipe, True)
+    def test_turned(self):
+        self.check("delayed", True)
 
-    def test_weights_that_are_codes(self):
-        for recipe in ("current", "block"):
-            with self.subTest(recipe):
-                self.check(recipe, True, parameters="fp8")
-
-    def test_orders_with_other_factors(self):
-        self.check("rowwise", False)
-        self.check("delayed", False, transposed_codes="kernel")
+    def test_not_turned(self):
+        """What has a second pass anyway, factors of blocks or of rows, or one order."""
+        for recipe, options in (("current", {}), ("block", {}), ("rowwise", {}), ("current", {"parameters": "fp8"}),
+                                ("delayed", {"transposed_codes": "kernel"})):
+            with self.subTest(recipe, **options):
+                self.check(recipe, False, **options)
 
 
 if __name__ == "__main__":

@@ -92,13 +92,10 @@ class _Writer:
         codes, factors = f"tensor<{self.size(code)}>", f"tensor<{grid[0]}x{grid[1]}xf32>"
         given, value = (self.take("codes", codes), self.take("inverse", factors)), self.name("value")
         self.lines.append(f"  {value} = fp8.assemble {given[0]}, {given[1]} : {codes}, {factors} -> {self.write_kind(code, block)}")
-        codes, inverse = self.disassemble(*self.turn(value, code, block, "turned"), "_1")
+        codes, _ = self.disassemble(*self.turn(value, code, block, "turned"), "_1")
         sizes = self.part.columns, self.part.rows
         self.take("codes_1", f"memref<{sizes[0]}x{sizes[1]}x{code}>")
         self.store(codes, "codes_1", sizes, code)
-        if 1 not in grid:
-            self.take("inverse_1", f"memref<{grid[1]}x{grid[0]}xf32>")
-            self.store(inverse, "inverse_1", grid[::-1], "f32")
 
     def round(self, weight):
         kind, narrow = (f"tensor<{self.size(each)}>" for each in (self.part.element, self.part.target.element))
@@ -403,13 +400,13 @@ _WRITES = {"none": _Writer.write_alone, "turn": _Writer.write_turned}
 
 
 def divide_orders(part):
-    """The Part of a step whose codes in the other order are written behind it, or the same: what rounds stochastically has no time
-    to turn codes on their way, and a pass over codes alone is two bytes an element."""
+    """The Part of a step whose codes in the other order are written behind it, or the same. A pass that rounds moments stochastically
+    has no time to turn codes on their way, and one over codes alone moves two bytes an element; `current` has a second pass anyway,
+    and with blocks of 128x128 a step is slower so."""
     target = part.target
-    if target is None or target.has_one_order or not (part.coded or part.master == CODES) or part.rows * part.columns < LEAST_TURNED:
+    if target is None or target.has_one_order or not (target.is_delayed and part.coded) or part.rows * part.columns < LEAST_TURNED:
         return part
-    is_same = target.codes.forward == target.codes.backward and target.codes.forward in ((None, None), (128, 128))
-    return part._replace(target=target._replace(has_one_order=True)) if is_same else part
+    return part._replace(target=target._replace(has_one_order=True))
 
 
 def write(update):
