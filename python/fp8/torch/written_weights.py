@@ -97,7 +97,7 @@ class WrittenWeights:
         return layer
 
     def list_holders(self):
-        """Of the weights that have a state."""
+        """Lists Holders of the weights that have a state."""
         units = {name: layer._get_unit(layer.recipe) for name, layer in self._layers.items()}
         return [Holder(f"written.{name}", unit.state) for name, unit in units.items() if unit.state is not None]
 
