@@ -18,7 +18,7 @@ REGISTERS = {"swap_ab": "true", "store": "direct", "group": 1, "lifters": 0}
 CONFIGS = [config(16, 64, 4, consumers=1, **REGISTERS), config(8, 64, 4, consumers=2, **REGISTERS),
            config(24, 128, 3, consumers=2, **REGISTERS), config(24, 256, 3, consumers=2, **REGISTERS | {"store": "tma"}),
            config(16, 64, 4, consumers=1, split_k=2, cluster_n=2, **REGISTERS), config(16, 64, 10, consumers=5, **REGISTERS),
-           config(16, 256, 3, consumers=4, **REGISTERS)]
+           config(16, 256, 3, consumers=4, **REGISTERS), config(16, 64, 20, consumers=4, **REGISTERS)]
 GROUPS = 3
 # A's type, that of factors, elements that share one, and what arranges codes.
 KINDS = {"nvfp4": (BF16, E4M3, 16, arrange_pairs), "mxfp4": (BF16, ml_dtypes.float8_e8m0fnu, 32, arrange_pairs),

@@ -52,7 +52,7 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
   StringRef colsName = swapAB ? "tile_m" : "tile_n";
   // gemm_c3, first: the others divide by these.
-  if (failed(checkRanges(emitError, {{"stages", stages, 2, 16},
+  if (failed(checkRanges(emitError, {{"stages", stages, 2, 32},
                                      {"consumers", consumers, 1,
                                       getMostConsumers(rows, swapAB)},
                                      {"group", group, 1, 64},

@@ -84,7 +84,7 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
       `swap_ab` `tile_n`) is a multiple of 64 for every consumer that shares a
       tile, and at most 256, or with `swap_ab` 64 where they share K;
     - (C2) the other extent is a multiple of 8, and at most 256;
-    - (C3) `stages` is in 2..16, `consumers` in 1..3, or with `swap_ab` and
+    - (C3) `stages` is in 2..32, `consumers` in 1..3, or with `swap_ab` and
       a `tile_n` of 64 in 1..5, of 256 in 1..4, `group` in 1..64,
       `split_k` in 1..64, `staging` in 1..4, `pending` in 0..1,
       `lifters` in 0..2, `lift_warps` 1, 2, 4 or 8 and at most four for each of

@@ -15,7 +15,7 @@
 
 // -----
 
-// expected-error @+1 {{expected stages to be in 2..16, but got 1}}
+// expected-error @+1 {{expected stages to be in 2..32, but got 1}}
 "test.c3_stages"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 1>} : () -> ()
 
 // -----
@@ -75,8 +75,8 @@
 
 // -----
 
-// expected-error @+1 {{expected stages to be in 2..16, but got 17}}
-"test.c3_stages_most"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 17>} : () -> ()
+// expected-error @+1 {{expected stages to be in 2..32, but got 33}}
+"test.c3_stages_most"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 128, stages = 33>} : () -> ()
 
 // -----
 
