@@ -36,7 +36,7 @@ def make_parser(rounds=None):
 
 
 def parse_shapes(text):
-    """Of an option: MxNxK,..."""
+    """Reads an option: MxNxK,..."""
     return [tuple(map(int, part.split("x"))) for part in text.split(",")]
 
 

@@ -41,7 +41,7 @@ def repeat(call, times):
 
 
 def seconds_of_each(call, times):
-    """Of so many calls in a row."""
+    """Takes those of so many calls in a row, for one of them."""
     return seconds(lambda: repeat(call, times)) / times
 
 
