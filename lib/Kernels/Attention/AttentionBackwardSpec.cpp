@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBackwardSpec.h"
-#include "fp8/IR/Dropout.h"
+#include "ReadAttentionShape.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -51,44 +51,18 @@ AttentionBackwardSpec::get(AttentionBackwardOp op, std::string &reason) {
   spec.grad = op.getGrad().getType().getElementType();
   if (!spec.grad.isBF16() && !spec.grad.isF16())
     return fail("expected gradients of bf16 or f16, but got {0}", spec.grad);
-  spec.layout = op.getLayout();
   spec.isDeterministic = !op.getAnyOrder();
-  int64_t sequence = op.getSequenceDim(), head = op.getHeadDim();
-  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
-  ArrayRef<int64_t> k = AttentionOp::getShapeOf(op.getK());
-  ArrayRef<int64_t> v = AttentionOp::getShapeOf(op.getV());
-  spec.batch = q[0];
-  spec.queries = q[sequence];
-  spec.keys = k[sequence];
-  spec.heads = q[head];
-  spec.headsOfK = k[head];
-  spec.headDim = q[3];
-  spec.headDimOfV = v[3];
-  if (spec.heads == 0 || ShapedType::isDynamic(spec.headDim) ||
-      ShapedType::isDynamic(spec.headDimOfV))
-    return fail("expected static head dimensions and heads, but got {0} and "
-                "{1}",
-                op.getQ().getType(), op.getV().getType());
-  spec.left = op.getLeft();
-  spec.right = op.getRight();
-  // Numbers of keys are 32 bits with a sign.
-  for (std::optional<int64_t> side : {spec.left, spec.right})
-    if (side && *side >= (int64_t(1) << 30))
-      return fail("expected sides of a window below 2^30, but got {0}", *side);
+  int64_t keys = AttentionOp::getShapeOf(op.getK())[op.getSequenceDim()];
+  if (failed(readExtents(spec, op, keys, reason)))
+    return failure();
   spec.bottomRight = op.getBottomRight();
   spec.isScaled = op.isScaled();
   for (Value operand : {op.getQ(), op.getK(), op.getV()})
     if (auto scaled = dyn_cast<ScaledType>(operand.getType());
         scaled && !scaled.isPerTensor())
       return fail("expected a factor for the tensor, but got {0}", scaled);
-  spec.scale = op.getSoftmaxScale().convertToFloat();
-  if (std::optional<APFloat> cap = op.getCap()) {
-    spec.cap = cap->convertToFloat();
-    if (*spec.cap > kLargestCap)
-      return fail("expected a cap of at most {0}, but got {1}", kLargestCap,
-                  *spec.cap);
-  }
+  if (failed(readScores(spec, op, reason)))
+    return failure();
   spec.hasKeyRanges = op.getKeyRanges() != nullptr;
-  spec.dropThreshold = getDropThreshold(op.getRate());
   return spec;
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionSpec.h"
-#include "fp8/IR/Dropout.h"
+#include "ReadAttentionShape.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -112,29 +112,8 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
     return fail("expected queries of 8 or 16 bits, but got f32");
   if (!spec.output.isBF16() && !spec.output.isF16())
     return fail("expected a result of bf16 or f16, but got {0}", spec.output);
-  spec.layout = op.getLayout();
-  int64_t sequence = op.getSequenceDim(), head = op.getHeadDim();
-  ArrayRef<int64_t> q = AttentionOp::getShapeOf(op.getQ());
-  ArrayRef<int64_t> k = AttentionOp::getShapeOf(op.getK());
-  ArrayRef<int64_t> v = AttentionOp::getShapeOf(op.getV());
-  spec.batch = q[0];
-  spec.queries = q[sequence];
-  spec.keys = op.getNumKeys();
-  spec.heads = q[head];
-  spec.headsOfK = k[head];
-  spec.headDim = q[3];
-  spec.headDimOfV = v[3];
-  if (spec.heads == 0 || ShapedType::isDynamic(spec.headDim) ||
-      ShapedType::isDynamic(spec.headDimOfV))
-    return fail("expected static head dimensions and heads, but got {0} and "
-                "{1}",
-                op.getQ().getType(), op.getV().getType());
-  spec.left = op.getLeft();
-  spec.right = op.getRight();
-  // Numbers of keys are 32 bits with a sign.
-  for (std::optional<int64_t> side : {spec.left, spec.right})
-    if (side && *side >= (int64_t(1) << 30))
-      return fail("expected sides of a window below 2^30, but got {0}", *side);
+  if (failed(readExtents(spec, op, op.getNumKeys(), reason)))
+    return failure();
   spec.bottomRight = op.getBottomRight();
   // The last query's own key is the last.
   if (spec.bottomRight && spec.queries == 1)
@@ -145,7 +124,8 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
                        std::array{op.getQ(), op.getK(), op.getV()}))
     if (auto scaled = dyn_cast<ScaledType>(operand.getType())) {
       isOfHeads = !scaled.isPerTensor();
-      if (isOfHeads && scaled.isBlocked(sequence))
+      if (int64_t sequence = op.getSequenceDim();
+          isOfHeads && scaled.isBlocked(sequence))
         positions = scaled.getBlock()[sequence];
     }
   spec.hasLse = op.getLse() != nullptr;
@@ -162,14 +142,8 @@ FailureOr<AttentionSpec> AttentionSpec::get(AttentionOp op,
   spec.hasKeyRanges = op.getKeyRanges() != nullptr;
   spec.hasSinks = op.getSinks() != nullptr;
   spec.pageSize = op.getPageTable() ? op.getPageSize() : 0;
-  spec.scale = op.getSoftmaxScale().convertToFloat();
-  if (std::optional<APFloat> cap = op.getCap()) {
-    spec.cap = cap->convertToFloat();
-    if (*spec.cap > kLargestCap)
-      return fail("expected a cap of at most {0}, but got {1}", kLargestCap,
-                  *spec.cap);
-  }
-  spec.dropThreshold = getDropThreshold(op.getRate());
+  if (failed(readScores(spec, op, reason)))
+    return failure();
   spec.factorOfP = static_cast<float>(op.getFactorOfP());
   spec.accumulate = op.getSums();
   spec.invariant = isInvariant(op);
