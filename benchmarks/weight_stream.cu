@@ -30,7 +30,7 @@
 #include <cuda_runtime.h>
 #include <vector>
 
-constexpr int kThreads = 160, kConsumers = 4, kMostStages = 64;
+constexpr int kThreads = 160, kConsumers = 4, kMaxStages = 64;
 constexpr int kMultiprocessors = 132, kRounds = 7;
 constexpr int kRows = 64, kPitch = 4096;
 constexpr size_t kCold = size_t{256} << 20;
@@ -65,9 +65,9 @@ struct Stream {
   const char *weight;
   /// Chunks of all blocks, and bytes of one.
   int chunks, bytes;
-  /// Of a block's ring.
+  /// Stages of a block's ring.
   int stages;
-  /// Of a row of a box; 0 for stages that lie together.
+  /// Bytes of a row of a box; 0 for stages that lie together.
   int width;
   Start start;
   uint32_t *sums;
@@ -103,7 +103,7 @@ __device__ void fill(const Stream &stream, const CUtensorMap &map, char *slots,
 __global__ void __launch_bounds__(kThreads)
     readWeight(Stream stream, const __grid_constant__ CUtensorMap map) {
   extern __shared__ __align__(1024) char slots[];
-  __shared__ __align__(8) uint64_t barriers[2 * kMostStages];
+  __shared__ __align__(8) uint64_t barriers[2 * kMaxStages];
   int first = int(int64_t(stream.chunks) * blockIdx.x / gridDim.x);
   int count =
       int(int64_t(stream.chunks) * (blockIdx.x + 1) / gridDim.x) - first;
@@ -193,7 +193,7 @@ static float time(char *memory, size_t weight, const Ring &ring, Start start,
                   uint32_t *sums, cudaStream_t cudaStream) {
   int bytes = ring.width ? ring.width * kRows : ring.bytes << 10;
   int copies = int(kCold / weight);
-  int stages = std::min(kMostStages,
+  int stages = std::min(kMaxStages,
                         (ring.underWay << 10) / ring.perMultiprocessor / bytes);
   // Two blocks have no room beside those of other kernels.
   int shared = std::max(stages * bytes,
