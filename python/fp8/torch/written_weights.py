@@ -87,7 +87,8 @@ class WrittenWeights:
         plan, unit = self._optimizer._fp8_plan, layer._get_unit(self._recipe)
         plan.take_layer(parameter, layer)
         if self._recipe.startswith("delayed"):
-            # The slots are those of any sizes: one small program has them for all weights.
+            # The slots are those of any sizes: one small program has them for all weights, which takes codes as all here do.
+            unit.take_codes()
             unit.make_state((_SIZE, _SIZE), parameter.dtype, parameter.device, False, rows=_SIZE)
             # A first step has the scales of its own tensors.
             row = plan.find_held(parameter).arguments["row"]
