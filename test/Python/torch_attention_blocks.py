@@ -69,6 +69,21 @@ class Blocks(unittest.TestCase):
                 for ours, theirs in zip(found, torch.autograd.grad(expected, wide, dy.double())):
                     self.assertLess(get_error(ours, theirs), 0.1, options)
 
+    def test_gradients_of_one_position(self):
+        # Heads are of different sizes, and so are their factors.
+        sizes = 2.0 ** torch.arange(-6, 2, 2)
+        for queries, keys in (1, 70), (70, 1):
+            tensors = [(make(2, 4, positions, 32, seed=n) * sizes[:, None, None]).bfloat16().requires_grad_()
+                       for n, positions in enumerate((queries, keys, keys))]
+            y = fp8.torch.scaled_dot_product_attention(*tensors, format="e4m3", block=32)
+            dy = make(*y.shape, seed=9).bfloat16()
+            wide = [x.detach().double().requires_grad_() for x in tensors]
+            expected = F.scaled_dot_product_attention(*wide)
+            for ours, theirs in zip(torch.autograd.grad(y, tensors, dy), torch.autograd.grad(expected, wide, dy.double())):
+                for mine, other in zip(ours.unbind(1), theirs.unbind(1)):
+                    # With one key there is nothing that scores change.
+                    self.assertLessEqual((mine.double() - other).norm(), 0.15 * other.norm() + (keys == 1))
+
     def test_graphs(self):
         q, k, v = make_data()
         call = lambda *tensors: fp8.torch.scaled_dot_product_attention(*tensors, format="e4m3", block=64)
