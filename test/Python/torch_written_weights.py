@@ -30,15 +30,37 @@ class Model(nn.Module):
         return torch.tanh(self.square(y)) @ self.turned
 
 
+class Twice(nn.Module):
+    """What is no matrix, sizes that are no multiples of 16, a weight that is used twice, and one that is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.narrow, self.wide = nn.Linear(WIDTH, 100, bias=False), nn.Linear(100, WIDTH)
+        self.both, self.last = nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH)
+        self.same = self.both
+        self.table = nn.Embedding(16, WIDTH)
+        self.batches = nn.Parameter(torch.randn(2, WIDTH, WIDTH) / 12)
+
+    def forward(self, x, places):
+        y = F.layer_norm(self.wide(self.narrow(x + self.table(places))), [WIDTH])
+        y = F.layer_norm(self.same(torch.tanh(self.both(y))), [WIDTH])
+        y = torch.bmm(y.reshape(2, ROWS // 2, WIDTH), self.batches).reshape(ROWS, WIDTH)
+        return self.last(F.layer_norm(y, [WIDTH]))
+
+
 class Training:
     def __init__(self, model, recipe, writes, options=(), **keywords):
         torch._dynamo.reset()
         self.model = copy.deepcopy(model)
         self.backend = fp8.torch.Backend(recipe, target="cpu", **{"rest": "eager", **keywords})
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-2, fused=True)
-        fp8.torch.fuse_optimizer(self.model, self.optimizer, **({"backend": self.backend} if writes else {}), **dict(options))
+        self.options = {**({"backend": self.backend} if writes else {}), **dict(options)}
+        self.optimizer = self.fuse(self.model.parameters())
         self.call = torch.compile(self.model, backend=self.backend, dynamic=False)
         self.calls, self.results = 0, []
+
+    def fuse(self, parameters):
+        """An optimizer of these, that is fused."""
+        return fp8.torch.fuse_optimizer(self.model, torch.optim.AdamW(parameters, 1e-2, fused=True), **self.options)
 
     def run(self):
         generator = torch.Generator().manual_seed(self.calls)
@@ -66,9 +88,9 @@ class WrittenWeightsTest(unittest.TestCase):
         for before, after in zip(*(way.model.parameters() for way in ways)):
             self.assertTrue(torch.equal(before, after))
 
-    def train(self, recipe, run=None, **options):
+    def train(self, recipe, run=None, model=Model, **options):
         torch.manual_seed(0)
-        model, ways = Model().bfloat16(), []
+        model, ways = model().bfloat16(), []
         for writes in (False, True):
             way = Training(model, recipe, writes, **options)
             (run or (lambda way: way.step(3)))(way)
@@ -153,6 +175,78 @@ class WrittenWeightsTest(unittest.TestCase):
             each.step(2)
         self.assert_same([other, way])
 
+    def test_weights_of_others(self):
+        way = self.train("current", model=Twice)
+        self.assertNotIn("both.weight", way.written._layers)
+        reasons = {"narrow.weight": "its sizes 128 and 100 are no multiples of 16", "batches": "it has 3 dimensions"}
+        for name, reason in reasons.items():
+            if name in way.written.left:
+                self.assertEqual(way.written.left[name], reason)
+                self.assertIn(f"{name}: no step writes its codes: {reason}", way.backend.left)
+        self.assertIn("batches", way.written.left)
+
+    def test_without_readers(self):
+        # A part quantizes all of its weights, and so none of them is written.
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(WIDTH, 100, bias=False), nn.Linear(100, WIDTH, bias=False)).bfloat16()
+        backend = fp8.torch.Backend("current", target="cpu", rest="eager")
+        fp8.torch.fuse_optimizer(model, torch.optim.AdamW(model.parameters(), fused=True), backend=backend)
+        torch._dynamo.reset()
+        torch.compile(model, backend=backend)(torch.randn(ROWS, WIDTH).bfloat16())
+        self.assertEqual(backend._written._layers, {})
+
+    def test_replaced_parameters(self):
+        def run(way):
+            way.step()
+            way.model.up.weight = nn.Parameter(-2 * way.model.up.weight.detach())
+            way.optimizer = way.fuse(way.model.parameters())
+            way.step(2)
+            way.model.load_state_dict({name: -value for name, value in way.model.state_dict().items()}, assign=True)
+            way.optimizer = way.fuse(way.model.parameters())
+            way.step(2)
+
+        for recipe in ("current", "block"):
+            self.check_taken(self.train(recipe, run))
+
+    def test_tensors_for_parameters(self):
+        def run(way):
+            way.step()
+            x, places = torch.ones(ROWS, WIDTH).bfloat16(), torch.arange(ROWS) % 16
+            for make in (lambda value: 2 * value, lambda value: nn.Parameter(2 * value)):
+                values = {f"_orig_mod.{name}": make(value.detach()) for name, value in way.model.named_parameters()}
+                with torch.no_grad():
+                    way.results.append(torch.func.functional_call(way.call, values, (x, places)))
+            way.step()
+
+        self.train("current", run)
+
+    def test_several_optimizers(self):
+        def run(way):
+            own = list(way.model.up.parameters())
+            others = [each for each in way.model.parameters() if all(each is not mine for mine in own)]
+            optimizers = [way.fuse(own), way.fuse(others)]
+            for _ in range(3):
+                way.results.append(way.run())
+                way.results[-1].float().square().mean().backward()
+                for optimizer in optimizers:
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+        for recipe in ("delayed", "current"):
+            self.check_taken(self.train(recipe, run))
+
+    def test_added_groups(self):
+        def run(way):
+            group = way.optimizer.param_groups[0]
+            late, group["params"] = [group["params"][i] for i in (0, 2)], [each for i, each in enumerate(group["params"]) if i not in (0, 2)]
+            way.step(2)
+            way.optimizer.add_param_group({"params": late})
+            way.step(2)
+
+        way = self.train("current", run)
+        self.assertEqual(way.written.left, {})
+        self.check_taken(way)
+
     def test_errors(self):
         model = Model().bfloat16()
         optimizer = torch.optim.AdamW(model.parameters(), fused=True)
@@ -164,6 +258,19 @@ class WrittenWeightsTest(unittest.TestCase):
         way.step()
         with self.assertRaisesRegex(fp8.ArgumentError, "before the first call"):
             fp8.torch.fuse_optimizer(way.model, way.optimizer, backend=way.backend)
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected backend to be a Backend, but got 'fp8'"):
+            fp8.torch.fuse_optimizer(model, optimizer, backend="fp8")
+        way = Training(model, "current", True)
+        with self.assertRaisesRegex(fp8.ArgumentError, "expected the model that fuse_optimizer was given with this Backend before"):
+            fp8.torch.fuse_optimizer(model, optimizer, backend=way.backend)
+        # A Backend without an optimizer quantizes all.
+        backend = fp8.torch.Backend("current", target="cpu", rest="eager")
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+        optimizer.step = lambda: None
+        with self.assertRaisesRegex(fp8.ArgumentError, "something has replaced"):
+            fp8.torch.fuse_optimizer(model, optimizer, backend=backend)
+        torch.compile(model, backend=backend)(torch.randn(ROWS, WIDTH).bfloat16(), torch.arange(ROWS) % 16)
+        self.assertEqual(backend._written._layers, {})
 
 
 if __name__ == "__main__":

@@ -330,8 +330,14 @@ class Backend:
         if self._written is None:
             if self._graphs:
                 raise ArgumentError("expected fuse_optimizer before the first call that the Backend compiles, but got it behind one")
-            self._written = WrittenWeights(model, self._get_recipe(), self.target, self.options)
+            self._written = WrittenWeights(model, self._get_recipe(), self.target, self.options, self._add_left)
+        self._written.check_model(model)
         return self._written
+
+    def _add_left(self, line):
+        """Of what is found more than once."""
+        if line not in self.left:
+            self.left.append(line)
 
     def _list_holders(self):
         """What has a state, by name: parts, and weights that an optimizer writes."""

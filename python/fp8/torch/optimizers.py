@@ -169,6 +169,8 @@ def fuse_optimizer(model, optimizer, *, max_norm=None, moments=None, masters=Non
     settings = _read_settings(max_norm, moments, masters)
     if in_backward:
         backward_steps.check_settings(settings)
+    if backend is not None and not hasattr(backend, "write_weights"):
+        raise ArgumentError(f"expected backend to be a Backend, but got {backend!r}")
     written = None if backend is None else backend.write_weights(model)
     chosen = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     layers, left = _find_layers(model, chosen)

@@ -13,6 +13,23 @@ from fp8.errors import ArgumentError
 from fp8.torch import held_codes, modules, shard_programs
 
 _SIZE = 128
+# Places that are remembered to be no parameter's.
+_MOST_OTHERS = 4096
+
+
+def _list_ids(optimizer):
+    return {id(each) for group in optimizer.param_groups for each in group["params"]}
+
+
+def _is_dense(parameter):
+    """Whether it has memory of its own that a graph may read: DTensors and codes have none, and tensors in place of parameters
+    (torch.func.functional_call) are no optimizer's."""
+    return isinstance(parameter, torch.nn.Parameter) and type(parameter.data) is torch.Tensor
+
+
+def _describe(parameter):
+    """What a layer is made of."""
+    return parameter.dtype, parameter.device, parameter.shape
 
 
 class Holder(NamedTuple):
@@ -25,66 +42,121 @@ class Holder(NamedTuple):
 class WrittenWeights:
     """The weights of a model that a Backend compiles, of which an optimizer writes codes."""
 
-    def __init__(self, model, recipe, target, options):
-        """Raises ArgumentError for a recipe whose weights no step writes."""
+    def __init__(self, model, recipe, target, options, report):
+        """`report` is given lines on weights that no step writes. Raises ArgumentError for a recipe of which none is."""
         if not isinstance(recipe, str) or shard_programs.find_codes(recipe) is None or "recipe_file" in options:
             raise ArgumentError("expected a Backend with one recipe of delayed, current, rowwise or block, but got "
                                 f"{'a recipe file' if 'recipe_file' in options else recipe}")
         # Parts of a forward and of a backward take a weight's codes in the order that each multiplies.
         self._options = {key: value for key, value in options.items() if key != "transposed_codes"}
         self._model, self._recipe, self._target = model, recipe, target
-        # Why others are not written, by name.
-        self.left = {}
-        self._optimizer, self._layers, self._places = None, {}, {}
+        # Parameters and why they are not written, or None, by name, and what is told of it.
+        self._reasons, self._report = {}, report
+        self._optimizers, self._layers = [], {}
+        # Parameters by their memory, and memory that is none's, of so many parameters that optimizers had.
+        self._places, self._others, self._count = {}, set(), None
+
+    @property
+    def left(self):
+        """Why others are not written, by name."""
+        return {name: reason for name, (_, reason) in self._reasons.items() if reason}
+
+    def check_model(self, model):
+        """Raises ArgumentError for another one than the first."""
+        if {id(each) for each in model.parameters()} != {id(each) for each in self._model.parameters()}:
+            raise ArgumentError("expected the model that fuse_optimizer was given with this Backend before, but got another one")
 
     def attach(self, optimizer):
-        """From now on the steps of this optimizer write them."""
-        self._optimizer, self._places = optimizer, {}
+        """From now on the steps of this optimizer write those that it has; of several the last one."""
+        own = _list_ids(optimizer)
+        # One whose weights are all another's now is not kept alive.
+        self._optimizers = [each for each in self._optimizers if each is not optimizer and not _list_ids(each) <= own] + [optimizer]
+        self._count = None
         for layer in self._layers.values():
-            optimizer._fp8_plan.take_layer(layer.weight, layer)
+            if id(layer.weight) in own:
+                optimizer._fp8_plan.take_layer(layer.weight, layer)
 
-    def find(self, weight):
-        """What programs take in place of a weight, by names as a layer's have them, or None: no step writes it."""
-        name = self._find_name(weight)
-        if name is None:
+    def find_all(self, weights):
+        """What programs take in place of weights, by names as a layer's have them, or None: no step writes one of them."""
+        read = [self._find_parameter(weight) for weight in weights]
+        # None gets codes that nobody takes.
+        if None in read or any(self._find_reason(*each) for each in read):
             return None
-        layer = self._layers.get(name) or self._make(name)
-        if layer is None:
-            return None
-        parameter, unit = layer.weight, layer._get_unit(layer.recipe)
+        found = [self._find(*each) for each in read]
+        return None if any(values is None for values in found) else found
+
+    def _find(self, name, parameter):
+        layer = self._layers.get(name)
+        if layer is None or layer.made_of != _describe(parameter):
+            layer = self._make(name, parameter)
+        elif layer.weight is not parameter:  # Its scales go on.
+            layer.weight = parameter
+            self._find_optimizer(parameter)._fp8_plan.take_layer(parameter, layer)
+        unit = layer._get_unit(layer.recipe)
         values = unit.held and unit.held.get(parameter)
         if values is None:  # Something else than a step has changed it.
-            self._optimizer._fp8_plan.write_codes([parameter])
+            self._find_optimizer(parameter)._fp8_plan.write_codes([parameter])
             values = unit.held and unit.held.get(parameter)
         return values
 
-    def _find_name(self, weight):
-        """Which parameter of the model has the memory of a tensor."""
+    def _find_optimizer(self, parameter):
+        return next((each for each in reversed(self._optimizers) if id(parameter) in _list_ids(each)), None)
+
+    def _find_parameter(self, weight):
+        """The name of the parameter of the model that has the memory of a tensor, and it, or None."""
+        count = [sum(len(group["params"]) for group in each.param_groups) for each in self._optimizers]
+        if count != self._count:
+            self._places, self._others, self._count, self._reasons = {}, set(), count, {}
         place = weight.data_ptr(), weight.dtype, tuple(weight.shape)
         found = self._places.get(place)
-        if found is None or found[1].data_ptr() != place[0]:
-            chosen = {id(each) for group in self._optimizer.param_groups for each in group["params"]}
-            self._places = {(each.data_ptr(), each.dtype, tuple(each.shape)): (name, each)
-                            for name, each in self._model.named_parameters() if id(each) in chosen}
-            found = self._places.get(place)
-        return None if found is None or found[0] in self.left else found[0]
+        if found is not None and found[1].data_ptr() == place[0] and self._get(found[0]) is found[1]:
+            return found
+        if place in self._others:
+            return None
+        self._places = {(each.data_ptr(), each.dtype, tuple(each.shape)): (name, each)
+                        for name, each in self._model.named_parameters() if _is_dense(each)}
+        found = self._places.get(place)
+        # What a graph computes has new memory again and again.
+        if found is None and len(self._others) < _MOST_OTHERS:
+            self._others.add(place)
+        return found
 
-    def _make(self, name):
-        """The layer of a parameter, whose codes are written, or None."""
+    def _get(self, name):
+        try:
+            return self._model.get_parameter(name)
+        except AttributeError:
+            return None
+
+    def _find_reason(self, name, parameter):
+        """Why a parameter's codes are not written, or None."""
+        if self._reasons.get(name, (None,))[0] is not parameter:
+            self._reasons[name] = parameter, self._compute_reason(parameter)
+            if self._reasons[name][1]:
+                self._report(f"{name}: no step writes its codes: {self._reasons[name][1]}")
+        return self._reasons[name][1]
+
+    def _compute_reason(self, parameter):
         names = {}
+        if self._find_optimizer(parameter) is None:
+            return "no optimizer that fuse_optimizer was given has it"
+        if parameter.ndim != 2:
+            return f"it has {parameter.ndim} dimensions"
         for other, each in self._model.named_parameters(remove_duplicate=False):
             names.setdefault(id(each), []).append(other)
-        parameter = self._model.get_parameter(name)
+        return held_codes.find_reason(self._make_layer(parameter), names)
+
+    def _make_layer(self, parameter):
         outputs, inputs = parameter.shape
         layer = modules.Linear(inputs, outputs, False, "meta", parameter.dtype, recipe=self._recipe, target=self._target,
                                only_faster=False, **self._options)
-        layer.weight = parameter
-        reason = held_codes.find_reason(layer, names)
-        if reason is not None:
-            self.left[name] = reason
-            return None
+        layer.weight, layer.made_of = parameter, _describe(parameter)
+        return layer
+
+    def _make(self, name, parameter):
+        """The layer of a parameter, whose codes are written."""
+        layer = self._make_layer(parameter)
         layer._holds, layer.ends_with_optimizer = True, True
-        plan, unit = self._optimizer._fp8_plan, layer._get_unit(self._recipe)
+        plan, unit = self._find_optimizer(parameter)._fp8_plan, layer._get_unit(self._recipe)
         plan.take_layer(parameter, layer)
         if self._recipe.startswith("delayed"):
             # The slots are those of any sizes: one small program has them for all weights, which takes codes as all here do.
@@ -124,9 +196,11 @@ class Places:
 
     def find(self, weights, written):
         """The results, of codes that are written, or None."""
-        values = [written.find(weight) if i in self._weights else None for i, weight in enumerate(weights)]
-        if any(values[i] is None for i in self._weights):
+        read = sorted(set(self._weights))
+        found = written.find_all([weights[i] for i in read])
+        if found is None:
             return None
+        values = dict(zip(read, found))
         if not self._is_known:
             self._keys, self._is_known = self._find_keys(weights, values), True
         return self._keys and [values[i][key] for i, key in zip(self._weights, self._keys)]
