@@ -471,7 +471,7 @@ def get_dequantize(element, format_, dim, target):
 def _widen_blocks(codes, factors, block, dtype):
     """The same with a factor for each head's blocks of positions; dimensions of both are the same."""
     place = next((dim for dim in (1, 2) if codes.shape[dim] != factors.shape[dim]), None)
-    # Of a single position there are as many factors.
+    # A single position has as many factors as codes have heads.
     if place is not None:
         factors = factors.repeat_interleave(block, place).narrow(place, 0, codes.shape[place])
     return (codes.float() * factors).to(dtype)

@@ -335,7 +335,7 @@ class Backend:
         return self._written
 
     def _add_left(self, line):
-        """Of what is found more than once."""
+        """Adds a line once, of what is found more than once."""
         if line not in self.left:
             self.left.append(line)
 
