@@ -51,3 +51,16 @@ func.func @invariant(%q: !i) -> tensor<2x4x192x64xbf16> attributes {fp8.invarian
   %0 = fp8.attention %q, %q, %q scale = 0.125 layout = bhsd : !i, !i, !i -> tensor<2x4x192x64xbf16>
   return %0 : tensor<2x4x192x64xbf16>
 }
+
+// -----
+
+// Kernels count positions in 32 bits.
+
+// REMARK: remark: no kernel: expected factors of q for blocks of at most 2147483647 positions, but got 4294967296; computed as two products and a softmax
+// SM90-LABEL: @large_blocks
+// SM90-NOT: fp8.attention
+!l = !fp8.scaled<2x4x?x64xf8E4M3FN, block = [1, 1, 4294967296, *], scale = f32>
+func.func @large_blocks(%q: !l) -> tensor<2x4x?x64xbf16> {
+  %0 = fp8.attention %q, %q, %q scale = 0.125 layout = bhsd : !l, !l, !l -> tensor<2x4x?x64xbf16>
+  return %0 : tensor<2x4x?x64xbf16>
+}
