@@ -127,6 +127,21 @@ class Graphs(unittest.TestCase):
                 self.assertEqual(backend._usual.taken, taken)
                 self.assertFalse([line for line in backend.left if "attention is Inductor's" in line])
 
+    def test_what_is_slow_by_itself(self):
+        """As PyTorch's function says within a Backend, of tensors of Dynamo without values."""
+        def attend(x, w, dropout):
+            y = (x @ w).view(2, 16, 4, 16).transpose(1, 2)
+            return F.scaled_dot_product_attention(y, y, y, is_causal=True, dropout_p=dropout)
+
+        x, w = make(32, 64), nn.Parameter(make(64, 64, seed=1))
+        # A CPU's kernel has no dropout.
+        for dropout, count in ((0.0, 0), (0.5, 1)):
+            torch._dynamo.reset()
+            compiled, backend = self.compile(lambda x: attend(x, w, dropout), fp8.Float8CurrentScaling(), attention=None)
+            with mock.patch.multiple(attention_graphs, has_kernels=lambda device: True, _LEAST_SCORES=16):
+                compiled(x)
+            self.assertEqual(len(backend._usual.taken), count)
+
     def test_what_has_no_kernel(self):
         operands = {name: make(2, 4, 6, 16) for name in ("query", "key", "value")}
         find = attention_graphs._is_in_memory

@@ -5,7 +5,6 @@ import contextlib
 import operator
 
 import torch
-from torch._guards import detect_fake_mode
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -111,7 +110,8 @@ def _is_in_memory(bound):
         return False
     try:
         # `torch._fused_sdp_choice` of tensors without values says so of all calls.
-        mode = detect_fake_mode([each for each in bound.values() if isinstance(each, torch.Tensor)])
+        # That of Dynamo's values: what PyTorch detects within a backend is the one of the graph that follows.
+        mode = getattr(bound["query"], "fake_mode", None)
         with mode or contextlib.nullcontext(), _Kernels() as kernels:
             _FUNCTION(bound["query"], bound["key"], bound["value"], attn_mask=bound.get("attn_mask"),
                       dropout_p=bound.get("dropout_p", 0.0), is_causal=bound.get("is_causal", False), scale=bound.get("scale"),
