@@ -390,6 +390,26 @@ class Chosen(unittest.TestCase):
                 self.assertEqual([(x.shape, x.dtype) for x in results],
                                  [(x.shape, torch.bfloat16) for x in (q, k, k)])
 
+    def test_layout_for_cudnn(self):
+        """It is given tensors as PyTorch's calls of models have them, with whose plans it then computes."""
+        found = []
+
+        class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                if "cudnn" in func.name():
+                    found.append([x.transpose(1, 2).is_contiguous() for x in args[:5]])
+                return func(*args, **(kwargs or {}))
+
+        with FakeTensorMode(), Watch(), mock.patch.object(attention_backward, "_can_use", lambda name, *others: name == "cudnn"):
+            for heads_first in (True, False):
+                q, y, grad, k, v = (torch.empty(2, heads, 64, 32, dtype=torch.bfloat16, device="cuda") for heads in (4, 4, 4, 2, 2))
+                tensors = [x if heads_first else x.transpose(1, 2).contiguous() for x in (grad, q, k, v)]
+                y = y if heads_first else y.transpose(1, 2).contiguous()
+                results = attention_ops.run_backward(
+                    *tensors, [], y, torch.empty(2, 4, 64, device="cuda"), None, None, None, None,
+                    *attention_ops.Options(heads_first, 0.1))
+                self.assertEqual([(x.shape, x.is_contiguous()) for x in results], [(x.shape, True) for x in tensors[1:]])
+        self.assertEqual(found, 2 * [5 * [True]])
 
     def run_codes(self, target, accumulate, mask=False, columns=64):
         """What computes the gradient of codes: `of codes` if it has them as they are, `again` if sums are computed again, and

@@ -220,7 +220,16 @@ def run_codes(grad, tensors, factors, output, lse, rule, heads_first, unit=None)
     return results
 
 
+def _put_heads_inside(x):
+    """A tensor whose positions lie outside of heads in memory, as models have them."""
+    x = x.transpose(1, 2)
+    return (x if x.is_contiguous() else x.contiguous()).transpose(1, 2)
+
+
 def _run_cudnn(grad, query, key, value, output, lse, rule):
+    # PyTorch keeps cuDNN's plans by how query, key and value lie, not by how the result and its gradient do. Where heads lie
+    # outside, a plan that PyTorch's own call has made takes them to lie otherwise than ours, and computes nonsense.
+    grad, query, key, value, output = map(_put_heads_inside, (grad, query, key, value, output))
     is_causal = _find_window(rule, query.shape[2], key.shape[2])[1] == 0
     # Without dropout nobody reads them.
     seed, offset = (torch.empty((), dtype=torch.int64, device=query.device) for _ in range(2))
