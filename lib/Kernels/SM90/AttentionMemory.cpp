@@ -86,17 +86,17 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
     return fail("expected tile_heads of 1 with dropout, but got {0}",
                 config.getTileHeads());
   // A tile of keys has one factor of each. Invariant ones may begin anywhere.
-  constexpr int64_t kMostPositions = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max();
   for (auto [name, positions] :
        llvm::zip_equal(StringRef("qkv"), spec.positionsOfFactor)) {
     if (positions && name != 'q' && positions % config.getTileK() != 0)
       return fail("expected factors of {0} for blocks of a multiple of tile_k, "
                   "{1}, but got blocks of {2} positions",
                   name, config.getTileK(), positions);
-    if (positions > kMostPositions)
+    if (positions > kMaxPositions)
       return fail("expected factors of {0} for blocks of at most {1} "
                   "positions, but got {2}",
-                  name, kMostPositions, positions);
+                  name, kMaxPositions, positions);
     if (positions && spec.invariant)
       return fail("expected no factors for blocks of positions in invariant "
                   "attention, but got some of {0}",
