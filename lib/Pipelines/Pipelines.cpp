@@ -66,7 +66,8 @@ static void buildImportPipeline(OpPassManager &pm) {
   // Names come first: raising tosa.matmul keeps its location, upstream's
   // decompositions may not.
   pm.addPass(createAnnotateGemmsPass());
-  // Loops and branches before what is in them: their tosa.yield is no operation of linalg.
+  // Loops and branches before what is in them: their tosa.yield is no operation
+  // of linalg.
   addFuncPass(pm, createTosaToSCFPass());
   TosaToLinalgOptions tosaOptions;
   tosa::addTosaToLinalgPasses(pm, tosaOptions, TosaToLinalgNamedOptions(),
