@@ -40,8 +40,8 @@ def draw(*sizes):
 
 
 def have_same_sums(parts, whole):
-    """Whether columns are the same but for the order of f32 sums: oneDNN's sgemm adds narrow columns in another one on CPUs
-    without AVX-512."""
+    """Whether columns are the same but for the order of f32 sums: oneDNN's sgemm adds narrow columns in another one, as was seen
+    on a CPU without AVX-512."""
     return bool(((parts - whole).abs().amax(0) <= 1e-5 * whole.abs().amax(0)).all())
 
 

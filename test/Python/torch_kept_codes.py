@@ -174,7 +174,7 @@ def accumulate(way):
 
 def is_same(before, after):
     """Whether all bits are the same, but for the rounding of a few sums: oneDNN's sgemm adds in an order that depends on
-    which operands are transposed, on CPUs without AVX-512."""
+    which operands are transposed, as was seen on a CPU without AVX-512."""
     if before is None or after is None:
         return before is after
     few = (before != after).float().mean() < 1e-3
@@ -183,7 +183,7 @@ def is_same(before, after):
 
 class KeptCodesTest(unittest.TestCase):
     def train(self, make, recipe, run=None, **options):
-        """Both ways of training a model, with the same bits."""
+        """Both ways of training a model, with the same bits but for the order of sums."""
         torch.manual_seed(0)
         model, ways = make().bfloat16(), []
         for keeps in (False, True):
