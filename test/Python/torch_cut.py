@@ -1,7 +1,8 @@
 # REQUIRES: pytorch, python-pytorch, python-transformers
 # RUN: %import_python %s
 """Quantized layers that are cut between ranks wherever: their codes and values are those of the whole, bit by bit, and so are
-results of rows, but for the order of sums; of columns they sum up to those of the whole within roundings. Whole models over gloo."""
+results of rows, but for the order of sums; of columns they sum up to those of the whole within roundings.
+Whole models over gloo."""
 
 import copy
 import sys
