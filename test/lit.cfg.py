@@ -21,6 +21,9 @@ llvm_config.with_environment("PATH", config.fp8_tools_dir, append_path=True)
 config.environment["PYTHONPATH"] = os.path.join(config.fp8_source_dir, "python")
 # Kernels that tests assemble are no concern of the user's.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "Cache")
+# Tests run side by side, one for a core: threads of pools that wait for each other would take
+# turns, and they wait by spinning. A test of threads asks for them.
+config.environment["OMP_NUM_THREADS"] = "1"
 llvm_config.use_default_substitutions()
 
 # In front: lit's own %python is the interpreter that lit runs in.
@@ -75,6 +78,11 @@ ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+
+# Of the tables' kernels a sample, since ptxas takes a second and more for one of them; all of
+# them with FP8_TEST_EVERY_KERNEL=1 (`make test-kernels`).
+every_kernel = os.environ.get("FP8_TEST_EVERY_KERNEL", "0") not in ("", "0")
+config.substitutions.append(("%every_candidate", "every-candidate" + ("" if every_kernel else " sample=5")))
 
 # Frameworks whose programs are imported, in a Python that may be another one.
 import_python = os.environ.get("FP8_IMPORT_PYTHON", config.fp8_python)

@@ -45,6 +45,8 @@ struct SelectKernelsPass : fp8::impl::SelectKernelsPassBase<SelectKernelsPass> {
                                    GPUTargetAttr target,
                                    const TuningTable &tuned);
   void repeat(Operation *op, ArrayRef<KernelConfigAttrInterface> candidates);
+
+  size_t numRepeated = 0;
 };
 } // namespace
 
@@ -81,11 +83,16 @@ SelectKernelsPass::lookup(Operation *op, const KernelSpec &spec,
   return entry->config;
 }
 
-/// The first candidate goes to the op itself, whose results are used.
+/// The first candidate goes to the op itself, whose results are used. A sample
+/// begins with another one for each op, so that ops that share their candidates
+/// do not share what is left out.
 void SelectKernelsPass::repeat(Operation *op,
                                ArrayRef<KernelConfigAttrInterface> candidates) {
   OpBuilder builder(op);
-  for (KernelConfigAttrInterface config : candidates) {
+  size_t stride = std::max(1u, sample.getValue());
+  size_t first = candidates.empty() ? 0 : numRepeated++ % candidates.size();
+  for (size_t i = first % stride; i < candidates.size(); i += stride) {
+    KernelConfigAttrInterface config = candidates[i];
     Operation *target = op;
     if (op->hasAttr(kConfigAttrName))
       target = builder.clone(*op);
@@ -195,6 +202,7 @@ void SelectKernelsPass::runOnOperation() {
   FailureOr<TuningTable> tuned = loadTable(target->attribute);
   if (failed(tuned))
     return signalPassFailure();
+  numRepeated = 0;
   // What surrounds others comes first, and is computed with them.
   for (KernelOpInterface op : ops)
     if (!isPartOfKernel(op) && failed(select(op, *target, *tuned)))

@@ -54,7 +54,8 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
     fusion.
 
     `every-candidate` repeats each operation with every config of the generator's
-    table that fits it, instead of choosing: for tests of the table.
+    table that fits it, instead of choosing: for tests of the table. With
+    `sample=n` it is each n-th config, of each operation beginning with another.
 
     `table` is a file that `fp8-tune` wrote. What it has gets the config that was
     fastest there; what it has not, or whose config no longer fits, is chosen for
@@ -64,7 +65,9 @@ def SelectKernelsPass : Pass<"fp8-select-kernels", "::mlir::ModuleOp"> {
     Option<"table", "table", "std::string", "\"\"",
            "File of measured choices, written by fp8-tune">,
     Option<"everyCandidate", "every-candidate", "bool", "false",
-           "Repeat each operation with every config that fits">
+           "Repeat each operation with every config that fits">,
+    Option<"sample", "sample", "unsigned", "1",
+           "Of every candidate take each n-th">
   ];
   let dependentDialects = ["::mlir::fp8::FP8GPUDialect"];
   let statistics = [

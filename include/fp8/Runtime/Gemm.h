@@ -39,9 +39,13 @@ typedef struct fp8rt_memref3d_f32 {
 /// a matrix neither of whose strides is 1. The elements of C are distinct and
 /// none of them lies in A or B. Sizes of 0 are allowed; with K = 0, C stays.
 ///
-/// Accumulates in f32, in an order that depends on the machine and on the
-/// number of threads; NaN and Inf propagate as in IEEE 754. Uses all cores.
-/// Thread-safe. Cannot fail: without memory for a copy it is only slow.
+/// Accumulates in f32, in an order that depends on the machine, on the sizes
+/// and on the number of threads; NaN and Inf propagate as in IEEE 754. Uses all
+/// cores. Thread-safe. Cannot fail: without memory for a copy it is only slow.
+/// With FP8_CPU_SUMS=ordered in the environment each sum begins with C's
+/// element, and the products follow one by one in the order of K, each rounded:
+/// the same bits on every machine, for any sizes and layouts. It takes one
+/// core.
 void _mlir_ciface_fp8rt_gemm_f32(const fp8rt_memref3d_f32 *a,
                                  const fp8rt_memref3d_f32 *b,
                                  fp8rt_memref3d_f32 *c);

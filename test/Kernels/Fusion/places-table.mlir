@@ -1,8 +1,8 @@
-// RUN: fp8-opt --fp8-form-fusions=position-dependent --fp8-set-target=chip=sm_90a --fp8-select-kernels=every-candidate --fp8-build-kernels %s --emit-bytecode -o %t.90.mlirbc
+// RUN: fp8-opt --fp8-form-fusions=position-dependent --fp8-set-target=chip=sm_90a --fp8-select-kernels="%every_candidate" --fp8-build-kernels %s --emit-bytecode -o %t.90.mlirbc
 // RUN: fp8-translate --kernels-to-ptx %t.90.mlirbc -o %t.90.ptx
 // RUN: %ptxas -v -arch=sm_90a %t.90.ptx -o %t.cubin > %t.90.log 2>&1
 // RUN: %python %S/../Inputs/check_resources.py %t.90.log | FileCheck %s
-// RUN: fp8-opt --fp8-form-fusions=position-dependent --fp8-set-target=chip=sm_100a --fp8-select-kernels=every-candidate --fp8-build-kernels %s --emit-bytecode -o %t.100.mlirbc
+// RUN: fp8-opt --fp8-form-fusions=position-dependent --fp8-set-target=chip=sm_100a --fp8-select-kernels="%every_candidate" --fp8-build-kernels %s --emit-bytecode -o %t.100.mlirbc
 // RUN: fp8-translate --kernels-to-ptx %t.100.mlirbc -o %t.100.ptx
 // RUN: %ptxas -v -arch=sm_100a %t.100.ptx -o %t.cubin > %t.100.log 2>&1
 // RUN: %python %S/../Inputs/check_resources.py %t.100.log | FileCheck %s

@@ -1,8 +1,8 @@
-// RUN: fp8-opt --fp8-set-target=chip=sm_89 --fp8-select-kernels=every-candidate --fp8-build-kernels %s --emit-bytecode -o %t.mlirbc
+// RUN: fp8-opt --fp8-set-target=chip=sm_89 --fp8-select-kernels="%every_candidate" --fp8-build-kernels %s --emit-bytecode -o %t.mlirbc
 // RUN: fp8-translate --kernels-to-ptx %t.mlirbc -o %t.ptx
 // RUN: %ptxas -v -arch=sm_89 %t.ptx -o %t.cubin > %t.log 2>&1
 // RUN: %python %S/../Inputs/check_resources.py %t.log | FileCheck %s
-// RUN: fp8-opt --fp8-set-target=chip=sm_120a --fp8-select-kernels=every-candidate --fp8-build-kernels %s --emit-bytecode -o %t.120
+// RUN: fp8-opt --fp8-set-target=chip=sm_120a --fp8-select-kernels="%every_candidate" --fp8-build-kernels %s --emit-bytecode -o %t.120
 // RUN: fp8-translate --kernels-to-ptx %t.120 -o %t.120.ptx
 // RUN: %ptxas -v -arch=sm_120a %t.120.ptx -o %t.cubin > %t.120.log 2>&1
 // RUN: %python %S/../Inputs/check_resources.py %t.120.log | FileCheck %s

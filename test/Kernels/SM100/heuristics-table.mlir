@@ -1,4 +1,4 @@
-// RUN: fp8-opt --fp8-set-target=chip=sm_100a --fp8-select-kernels=every-candidate --fp8-build-kernels %s --emit-bytecode -o %t.mlirbc
+// RUN: fp8-opt --fp8-set-target=chip=sm_100a --fp8-select-kernels="%every_candidate" --fp8-build-kernels %s --emit-bytecode -o %t.mlirbc
 // RUN: fp8-translate --kernels-to-ptx %t.mlirbc -o %t.ptx
 // RUN: %ptxas -v -arch=sm_100a %t.ptx -o %t.cubin > %t.log 2>&1
 // RUN: %python %S/../Inputs/check_resources.py %t.log | FileCheck %s

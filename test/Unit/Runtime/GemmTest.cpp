@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -185,6 +186,24 @@ TEST(GemmTest, NaNAndInfPropagate) {
   EXPECT_TRUE(std::isnan(c.at(0, 1, 1))) << "Inf * 0";
   EXPECT_EQ(c.at(0, 2, 0), 2);
   EXPECT_EQ(c.at(0, 2, 1), 1);
+}
+
+/// Of values whose sums are not exact.
+TEST(GemmTest, OrderedSums) {
+  const char *sums = std::getenv("FP8_CPU_SUMS");
+  if (!sums || std::string(sums) != "ordered")
+    GTEST_SKIP() << "FP8_CPU_SUMS=ordered is not in the environment";
+  std::mt19937 random(8);
+  std::normal_distribution<float> normal;
+  for (Triple size : {Triple{1, 1, 700}, {5, 3, 31}, {33, 17, 513}}) {
+    Operand a({1, size[0], size[2]}, {0, 1, size[0]}, 0),
+        b({1, size[1], size[2]}, {0, size[2], 1}, 0),
+        c({1, size[0], size[1]}, {0, size[1], 1}, 0);
+    for (Operand *operand : {&a, &b, &c})
+      for (float &value : operand->buffer)
+        value = normal(random);
+    expectProduct(a, b, c);
+  }
 }
 
 TEST(GemmTest, WithoutTermsResultStays) {
