@@ -8,7 +8,7 @@ CLANG_FORMAT ?= clang-format-22
 
 .DEFAULT_GOAL := help
 .PHONY: help setup configure build demo test test-asan test-tsan test-roundtrip \
-        test-emulator test-kernels lint fuzz bench bundle test-bundle format docs clean
+        test-emulator test-every lint fuzz bench bundle test-bundle format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' \
@@ -70,8 +70,8 @@ test-emulator: build ## Run kernels of every config and random programs on the m
 	@FP8_EMULATOR_CHECK=all PYTHONPATH=$(BUILD_DIR)/python .venv/bin/python \
 	  benchmarks/random_programs.py check --seed 1000 --programs 2000 --jobs 2 --target sm_100a
 
-test-kernels: build ## Assemble the kernels of every config; `make test` takes each fifth
-	@FP8_TEST_EVERY_KERNEL=1 LIT_FILTER='Kernels/.*-table' $(MAKE) --no-print-directory test
+test-every: build ## Assemble kernels of every config and break all statements; `make test` takes samples
+	@FP8_TEST_EVERY=1 LIT_FILTER='Kernels/.*-table|Emulator/.*mutations' $(MAKE) --no-print-directory test
 
 # libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
 fuzz: configure ## Fuzz what reads files, a minute each

@@ -79,10 +79,11 @@ if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
 
-# Of the tables' kernels a sample, since ptxas takes a second and more for one of them; all of
-# them with FP8_TEST_EVERY_KERNEL=1 (`make test-kernels`).
-every_kernel = os.environ.get("FP8_TEST_EVERY_KERNEL", "0") not in ("", "0")
-config.substitutions.append(("%every_candidate", "every-candidate" + ("" if every_kernel else " sample=5")))
+# Of the tables' kernels a sample, since ptxas takes a second and more for one of them, and of what
+# tests break in kernels; all of them with FP8_TEST_EVERY=1 (`make test-every`).
+llvm_config.with_system_environment(["FP8_TEST_EVERY"])
+every = os.environ.get("FP8_TEST_EVERY", "0") not in ("", "0")
+config.substitutions.append(("%every_candidate", "every-candidate" + ("" if every else " sample=5")))
 
 # Frameworks whose programs are imported, in a Python that may be another one.
 import_python = os.environ.get("FP8_IMPORT_PYTHON", config.fp8_python)
