@@ -115,6 +115,9 @@ def _make_options(recipe, target, options):
             pairs.append(("kernel-format", "ptx"))
     elif name and target != "cpu" and options.get("machine") is None:
         pairs.append(("machine", f"device:{name}"))
+    level = os.environ.get("FP8_OPT_LEVEL")
+    if level and options.get("opt_level") is None:
+        pairs.append(("opt-level", level))
     given = options.get("attention_recipe")
     if isinstance(given, Recipe):
         options = {**options, "attention_recipe": write_transforms(get_text(given), given)}
