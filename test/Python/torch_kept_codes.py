@@ -85,6 +85,18 @@ class Multiplied(nn.Module):
         return self.second(y) * y
 
 
+class Turned(nn.Module):
+    """Two products of one part read what is kept: as it is, and seen twice transposed."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = make_layer(), make_layer()
+
+    def forward(self, x):
+        y = self.first(x).flatten(0, 1)
+        return y.t() @ self.second(y)
+
+
 class Experts(nn.Module):
     """Products of groups that read what a layer gives."""
 
@@ -227,6 +239,12 @@ class KeptCodesTest(unittest.TestCase):
     def test_chains(self):
         self.check(["first", "second"], Dropped, "current")
         self.check(["a", "b"], Adapted, "delayed")
+
+    def test_two_views(self):
+        before, after = self.train(Turned, "current")
+        self.assertEqual([], [line for way in (before, after) for line in way.backend.left])
+        self.assertEqual({remark.kind for remark in after.backend.remarks}, {"fp8"})
+        self.assertTrue(after.backend.kept)
 
     def test_names(self):
         _, after = self.train(Named, "delayed")

@@ -25,6 +25,17 @@ def _find_same(node):
     return source if is_same else node
 
 
+def join_same(graph):
+    """Has operations take an argument itself where they take it seen twice transposed: a part that took both would have two
+    arguments of one name."""
+    for node in graph.nodes:
+        if node.op == "call_function" and graphs.get_operation(node) not in graphs.VIEWS:
+            for source in node.all_input_nodes:
+                same = _find_same(source)
+                if same is not source:
+                    node.replace_input_with(source, same)
+
+
 class _Converted(NamedTuple):
     """A partition as text: what compiles it, and what its Part is told."""
 

@@ -11,7 +11,7 @@ import fp8
 from fp8 import imports
 from fp8.torch import graphs, grouped, importer
 from fp8.torch.extraction import Partition
-from fp8.torch.part_compiler import PartCompiler
+from fp8.torch.part_compiler import PartCompiler, join_same
 
 # What becomes linalg by torch-mlir. Everything else is Inductor's: attention, random numbers,
 # communication, and what writes to its arguments.
@@ -361,6 +361,7 @@ def compile_graph(name, module, names, compile, caches_weights=False, find_slowe
         remarks.update(slower)
         refused |= slower.keys()
     if not refused.issuperset(candidates):
+        join_same(module.graph)
         _separate(module.graph)
     while found is None:
         found, added = [], set()
