@@ -384,6 +384,23 @@ class Codes(unittest.TestCase):
         self.assertIsNotNone(unit._get_held(run.model[0].weight, torch.float32))
         self.assertTrue(torch.equal(run.model(x), other(x)))
 
+    def test_shared_memory(self):
+        """A step of a parameter changes another one over the same memory, whose version says nothing of it."""
+        for start in (0, 64):
+            model = nn.ModuleDict({"first": nn.Linear(WIDTH, WIDTH, False), "other": nn.Linear(WIDTH, WIDTH - start, False)})
+            model["other"].weight = nn.Parameter(model["first"].weight.data[start:])
+            fp8.torch.convert_to_fp8_training(model, "current", first_last_bf16=0)
+            optimizer = fp8.torch.fuse_optimizer(model, torch.optim.SGD(model.parameters(), 1.0))
+            x = torch.randn(ROWS, WIDTH)
+            for changed, other in (("first", "other"), ("other", "first")):
+                model[other](x)
+                model[changed](x).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                self.assertTrue(torch.equal(model[other](x), copy.deepcopy(model)[other](x)))
+            self.assertEqual(optimizer.fp8_left, {"first": "it shares its memory with other.weight",
+                                                  "other": "it shares its memory with first.weight"})
+
     def test_other_layers(self):
         """A layer that becomes another one, of another recipe, or torch's own, has the step that there was."""
         for recipe in ("rowwise", "mxfp8", None):

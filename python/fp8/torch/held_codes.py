@@ -91,9 +91,30 @@ class HeldCodes:
         return self.values if self._key == (weight.data_ptr(), weight._version) else None
 
 
-def find_reason(layer, names):
+def find_overlaps(model):
+    """Names of other parameters over the memory of one, by its id: what changes one changes the other, whose version says
+    nothing of it."""
+    spans = {}
+    for name, each in model.named_parameters():
+        if type(each.data) is torch.Tensor and each.layout is torch.strided and each.numel() and each.device.type != "meta":
+            start = each.data_ptr()
+            size = 1 + sum((count - 1) * step for count, step in zip(each.shape, each.stride()))
+            spans.setdefault(each.device, []).append((start, start + size * each.element_size(), name, each))
+    found = {}
+    for others in spans.values():
+        before = []
+        for span in sorted(others, key=lambda span: span[0]):
+            before = [each for each in before if each[1] > span[0]]
+            for other in before:
+                found.setdefault(id(other[3]), []).append(span[2])
+                found.setdefault(id(span[3]), []).append(other[2])
+            before.append(span)
+    return found
+
+
+def find_reason(layer, names, overlaps):
     """Why the codes of a layer's weight are not written by an optimizer, or None; `names` are of all layers
-    by the id of their weight."""
+    by the id of their weight, and `overlaps` those that find_overlaps says."""
     from fp8.torch.sharded import find_reason as find_other
     from fp8.torch.coded_weights import is_coded
     weight = layer.weight
@@ -103,6 +124,8 @@ def find_reason(layer, names):
         return "its weight is sharded, or no dense tensor"
     if len(names[id(weight)]) > 1:
         return f"it shares its weight with {', '.join(names[id(weight)])}"
+    if id(weight) in overlaps:
+        return f"it shares its memory with {', '.join(overlaps[id(weight)])}"
     if weight.dtype not in ELEMENTS:
         return f"its weight is of {weight.dtype}"
     if layer._amax_groups:

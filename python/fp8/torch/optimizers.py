@@ -121,10 +121,10 @@ def _find_layers(model, chosen):
     names = {}
     for name, layer in linear.items():
         names.setdefault(id(layer.weight), []).append(name)
-    found, left = {}, {}
+    found, left, overlaps = {}, {}, held_codes.find_overlaps(model)
     for name, layer in linear.items():
         reason = "the optimizer does not have its weight" if id(layer.weight) not in chosen else (
-            held_codes.find_reason(layer, names))
+            held_codes.find_reason(layer, names, overlaps))
         if reason is None:
             found[id(layer.weight)] = layer
         else:

@@ -143,7 +143,7 @@ class WrittenWeights:
             return f"it has {parameter.ndim} dimensions"
         for other, each in self._model.named_parameters(remove_duplicate=False):
             names.setdefault(id(each), []).append(other)
-        return held_codes.find_reason(self._make_layer(parameter), names)
+        return held_codes.find_reason(self._make_layer(parameter), names, held_codes.find_overlaps(self._model))
 
     def _make_layer(self, parameter):
         outputs, inputs = parameter.shape
