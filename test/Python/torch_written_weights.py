@@ -185,6 +185,22 @@ class WrittenWeightsTest(unittest.TestCase):
                 self.assertIn(f"{name}: no step writes its codes: {reason}", way.backend.left)
         self.assertIn("batches", way.written.left)
 
+    def test_shared_memory(self):
+        # A step of the one would leave codes of the other as they were.
+        torch.manual_seed(0)
+        model, ways = Model().bfloat16(), []
+        for writes in (False, True):
+            way = Training(model, "current", False)
+            way.model.turned = nn.Parameter(way.model.square.weight.data)
+            if writes:
+                way.options["backend"] = way.backend
+            others = [each for each in way.model.parameters() if each is not way.model.turned]
+            way.optimizer = way.fuse([{"params": others}, {"params": [way.model.turned]}])
+            way.step(3)
+            ways.append(way)
+        self.assert_same(ways)
+        self.assertEqual(ways[1].written.left["square.weight"], "it shares its memory with turned")
+
     def test_without_readers(self):
         # A part quantizes all of its weights, and so none of them is written.
         torch.manual_seed(0)
