@@ -25,11 +25,7 @@ CASES = [
 
 
 def write(case, tile, turn):
-    config = "#fp8_sm90.attention<tile_q = {}, tile_k = {}, stages = 2, turn = {}>".format(*tile, turn)
-    text = case.program()
-    # Types follow the last colon before the arrow that has a blank on each side.
-    at = text.rindex(" : ", 0, text.index(" -> ", text.index("fp8.attention ")))
-    return f"{text[:at]} {{fp8_gpu.config = {config}}}{text[at:]}"
+    return case.program("#fp8_sm90.attention<tile_q = {}, tile_k = {}, stages = 2, turn = {}>".format(*tile, turn))
 
 
 def main():

@@ -103,9 +103,16 @@ Value Softmax::makeFinite(KernelBuilder &b, Value max) {
 /// -127. Schraudolph's exponent (1999) and a polynomial of the rest, by units
 /// that are idle while others compute `exp2`; FlashAttention-4 has both as
 /// well.
-static Value approximateExp2(KernelBuilder &b, Value x) {
+///
+/// `x` that `mayBeLarge`, or NaN, becomes a large number: an exponent's bits
+/// would be a smaller one's beyond, and those of NaN are of the largest then.
+static Value approximateExp2(KernelBuilder &b, Value x, bool mayBeLarge) {
   Type f32 = b.getF32Type(), i32 = b.getI32Type();
-  x = arith::MaxNumFOp::create(b, x, b.f32(-127.0f));
+  if (mayBeLarge)
+    x = arith::MinimumFOp::create(
+        b, arith::MaximumFOp::create(b, x, b.f32(-127.0f)), b.f32(127.0f));
+  else
+    x = arith::MaxNumFOp::create(b, x, b.f32(-127.0f));
   // A sum with it has the nearest integer in its last bits.
   Value magic = b.f32(0x1.8p23f);
   Value shifted = arith::AddFOp::create(b, x, magic);
@@ -148,8 +155,15 @@ Softmax::Step Softmax::raise(ArrayRef<Value> scores, Rows &rows) {
   return step;
 }
 
+void Softmax::Step::addBits(KernelBuilder &b, Value zero) {
+  for (Value &offset : offsets) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), offset);
+    offset = arith::BitcastOp::create(b, b.getF32Type(), b.add(bits, zero));
+  }
+}
+
 SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
-                                         const Step &step) {
+                                         const Step &step, bool mayBeLarge) {
   SmallVector<Value> powers;
   for (auto [number, score] : llvm::enumerate(scores)) {
     auto i = static_cast<int64_t>(number);
@@ -157,7 +171,7 @@ SmallVector<Value> Softmax::exponentiate(ArrayRef<Value> scores, Rows &rows,
     Value exponent = LLVM::FMAOp::create(b, b.getF32Type(), score, factors[row],
                                          step.offsets[row]);
     bool isPolynomial = (i + 1) * polynomials / 16 != i * polynomials / 16;
-    powers.push_back(isPolynomial ? approximateExp2(b, exponent)
+    powers.push_back(isPolynomial ? approximateExp2(b, exponent, mayBeLarge)
                                   : exp2(b, exponent));
   }
   for (int64_t row = 0; row < layout.rows; ++row) {

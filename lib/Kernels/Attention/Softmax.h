@@ -53,12 +53,16 @@ public:
   /// multiplied by, and what is added to its exponents.
   struct Step {
     Value corrections[2], offsets[2];
+    /// Adds a zero (i32) to the bits of offsets, so that powers come after it.
+    void addBits(KernelBuilder &b, Value zero);
   };
   /// `rows` have the largest scores with a tile's.
   Step raise(ArrayRef<Value> scores, Rows &rows);
-  /// The powers of its scores, which `rows` have in their sums, then.
+  /// The powers of its scores, which `rows` have in their sums, then. Where
+  /// scores may exceed the maxima, `mayBeLarge`, a power of what is too large
+  /// or NaN is large or NaN, too, but by no means exact.
   SmallVector<Value> exponentiate(ArrayRef<Value> scores, Rows &rows,
-                                  const Step &step);
+                                  const Step &step, bool mayBeLarge = false);
   /// The sum of all lanes that share the row.
   Value addLanes(Value sum);
   /// The largest score of a row as an exponent of 2.

@@ -91,7 +91,7 @@ static void buildBarriers(AttentionContext &kernel) {
       if (transposes)
         kernel.transposedV.initialize(
             /*fullArrivals=*/kProducerWarps * 32, consumers);
-      if (kernel.config.getTurn() == AttentionTurn::Raised)
+      if (kernel.config.loadsZero())
         b.store(b.i32(0),
                 b.offset(kernel.shared, b.i32(kernel.memory.offsetFlag)));
     });

@@ -26,7 +26,7 @@ struct HopperGradients {
   static Config make(MLIRContext *context, int64_t tileQ, int64_t stages) {
     return Config::get(context, tileQ, /*tile_k=*/128, stages,
                        /*tile_heads=*/1, /*split_tiles=*/0, /*polynomials=*/0,
-                       AttentionTurn::None);
+                       AttentionTurn::None, AttentionMaxima::Tile);
   }
   static SmallVector<Config> getTiles(const Spec &, MLIRContext *context) {
     SmallVector<Config> tiles;

@@ -38,7 +38,8 @@ struct HopperAttention {
         spec.invariant ? spec.getInvariantKeys() : 32 / spec.getElementBytes();
     return Config::get(context, /*tile_q=*/64, keys,
                        /*stages=*/2, /*tile_heads=*/1, /*split_tiles=*/0,
-                       /*polynomials=*/0, AttentionTurn::None);
+                       /*polynomials=*/0, AttentionTurn::None,
+                       AttentionMaxima::Tile);
   }
 };
 } // namespace
@@ -104,11 +105,12 @@ HopperAttention::getTiles(const AttentionSpec &spec, MLIRContext *context) {
     for (int64_t stages = 4; heads && stages >= 2; --stages)
       tiles.push_back(Config::get(context, /*tile_q=*/64, tileK, stages, *heads,
                                   getSplitTiles(spec, tileK), /*polynomials=*/0,
-                                  AttentionTurn::None));
+                                  AttentionTurn::None, AttentionMaxima::Tile));
     for (int64_t tileQ : {128, 192, 64})
       tiles.push_back(Config::get(context, tileQ, tileK, /*stages=*/2,
                                   /*tile_heads=*/1, /*split_tiles=*/0,
-                                  getPolynomials(spec), getTurn(spec, tileQ)));
+                                  getPolynomials(spec), getTurn(spec, tileQ),
+                                  AttentionMaxima::Tile));
   }
   return tiles;
 }

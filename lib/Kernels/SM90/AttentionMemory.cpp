@@ -81,6 +81,23 @@ static LogicalResult checkExtents(const AttentionSpec &spec,
     return fail("expected tile_k of {0} and no polynomials in invariant "
                 "attention, but got {1}",
                 keys, config);
+  if (config.getMaxima() == AttentionMaxima::Overflow) {
+    // What is left out is no operand, and would not be seen; bits of an
+    // invariant query are those that decoding has; and 16 bits are too large
+    // from 2 on.
+    if (spec.dropThreshold || spec.invariant)
+      return fail("expected maxima of a tile with dropout and in invariant "
+                  "attention, but got {0}",
+                  config);
+    if (spec.getElementBytes() == 2 && spec.factorOfP != 1)
+      return fail("expected p_scale of 1 with numbers and {0}, but got {1}",
+                  config, spec.factorOfP);
+    // A row's maximum would be kept over tiles of other factors.
+    if (spec.hasFactorsOfPositions())
+      return fail("expected maxima of a tile with factors for blocks of "
+                  "positions, but got {0}",
+                  config);
+  }
   // Numbers of dropout are drawn for rows that are queries of one head.
   if (spec.dropThreshold && config.getTileHeads() != 1)
     return fail("expected tile_heads of 1 with dropout, but got {0}",
@@ -155,7 +172,7 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   }
   // Full and empty ones of Q and of each ring, and the flag.
   bool hasFewQueries = config.isForFewQueries();
-  bool hasFlag = hasFewQueries || config.getTurn() == AttentionTurn::Raised;
+  bool hasFlag = hasFewQueries || config.loadsZero();
   int64_t barrierBytes = 16 * (1 + 3 * config.getStages()) + (hasFlag ? 16 : 0);
   // Codes have the room of numbers: tiles, and with these bits, are the same.
   SharedMatrix room(spec.rounded ? spec.rounded : spec.output,
@@ -180,9 +197,11 @@ FailureOr<AttentionMemory> AttentionMemory::get(const AttentionSpec &spec,
   std::tie(memory.producerRegisters, memory.consumerRegisters) =
       getRegisters(spec, consumers, memory.resident);
   // S and the sums of P V, P in codes or halves, and with promotion a product.
+  // Where S may be needed once more, there is P of two tiles beside it.
   bool promotes = spec.accumulate == Accumulate::Promote;
-  int64_t registers =
-      tileK / 2 + tileK * bytes / 8 + spec.headDimOfV / 2 * (promotes ? 2 : 1);
+  bool keepsScores = config.getMaxima() == AttentionMaxima::Overflow;
+  int64_t registers = tileK / 2 + tileK * bytes / 8 * (keepsScores ? 2 : 1) +
+                      spec.headDimOfV / 2 * (promotes ? 2 : 1);
   if (int64_t most = memory.consumerRegisters - 20; registers > most)
     return fail("expected up to {0} registers of a thread for scores and sums, "
                 "but {1} needs {2}",

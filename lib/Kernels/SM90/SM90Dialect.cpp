@@ -143,7 +143,9 @@ std::string GemmConfigAttr::getLabel() const {
 LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
                                           int64_t tileK, int64_t stages,
                                           int64_t tileHeads, int64_t splitTiles,
-                                          int64_t polynomials, AttentionTurn) {
+                                          int64_t polynomials,
+                                          AttentionTurn turn,
+                                          AttentionMaxima maxima) {
   // attention_c1
   if (tileQ != 64 && tileQ != 128 && tileQ != 192)
     return emitError() << "expected tile_q to be 64, 128 or 192, but got "
@@ -175,6 +177,12 @@ LogicalResult AttentionConfigAttr::verify(EmitError emitError, int64_t tileQ,
   if (polynomials < 0 || polynomials > 16)
     return emitError() << "expected polynomials to be in 0..16, but got "
                        << polynomials;
+  // attention_c7
+  if (maxima != AttentionMaxima::Tile &&
+      (turn == AttentionTurn::Raised || splitTiles != 0))
+    return emitError() << "expected maxima of a tile with turn raised or "
+                          "split_tiles, but got "
+                       << stringifyAttentionMaxima(maxima);
   return success();
 }
 
@@ -190,5 +198,7 @@ std::string AttentionConfigAttr::getLabel() const {
     os << "_p" << getPolynomials();
   if (getTurn() != AttentionTurn::Issued)
     os << '_' << stringifyAttentionTurn(getTurn());
+  if (getMaxima() != AttentionMaxima::Tile)
+    os << '_' << stringifyAttentionMaxima(getMaxima());
   return label;
 }

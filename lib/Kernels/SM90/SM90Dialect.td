@@ -163,6 +163,11 @@ def SM90_AttentionTurn : SM90_Enum<"AttentionTurn",
   I32EnumAttrCase<"Scored", 2, "scored">,
   I32EnumAttrCase<"Raised", 3, "raised">]>;
 
+def SM90_AttentionMaxima : SM90_Enum<"AttentionMaxima",
+    "when rows raise their maxima: for each tile of keys before its powers, or once a power is too large", [
+  I32EnumAttrCase<"Tile", 0, "tile">,
+  I32EnumAttrCase<"Overflow", 1, "overflow">]>;
+
 def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     [DeclareAttrInterfaceMethods<FP8GPU_KernelConfigAttrInterface>]> {
   let mnemonic = "attention";
@@ -180,6 +185,7 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     | `tile_heads` | heads of Q that read the same head of K and share a tile: row r is head `r mod tile_heads` of query `r / tile_heads` |
     | `split_tiles` | for few queries, which fit into one tile: blocks share all tiles' keys evenly, so many tiles of keys each at least; of those that share a tile the last one puts the results together, in their order. 0: a block has whole tiles |
     | `polynomials` | exponentials, of each 16, that are polynomials of degree 3, exact to 1e-4, which other units compute than the rest |
+    | `maxima` | rows raise their maxima for each `tile` of keys, before its powers; or with `overflow` only where a power is too large by those before, and compute the powers of that tile once more: one that rounds to the largest code, or to 2 in 16 bits |
     | `turn` | consumers issue the products of a tile of keys in turn: each once the one before has `issued` its own, or has its scores, `scored`, so that they exponentiate at different times, or has the maxima of these, `raised`, and all its exponentials behind it; `none`: whenever they can |
 
     Constraints:
@@ -189,7 +195,8 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     - (C4) `split_tiles` is in 0..1024, and is 0 unless `tile_q` is 64;
     - (C5) `tile_heads` is a power of two from 1 to 64, and is 1 unless
       `split_tiles` is positive;
-    - (C6) `polynomials` is in 0..16.
+    - (C6) `polynomials` is in 0..16;
+    - (C7) `maxima` is `tile` if `turn` is `raised` or `split_tiles` is positive.
 
     Example: `#fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>`.
   }];
@@ -200,7 +207,8 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     DefaultValuedParameter<"int64_t", "1">:$tile_heads,
     DefaultValuedParameter<"int64_t", "0">:$split_tiles,
     DefaultValuedParameter<"int64_t", "0">:$polynomials,
-    SM90_EnumParameter<SM90_AttentionTurn, "::mlir::fp8::sm90::AttentionTurn::Issued">:$turn
+    SM90_EnumParameter<SM90_AttentionTurn, "::mlir::fp8::sm90::AttentionTurn::Issued">:$turn,
+    SM90_EnumParameter<SM90_AttentionMaxima, "::mlir::fp8::sm90::AttentionMaxima::Tile">:$maxima
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -211,6 +219,13 @@ def SM90_AttentionConfigAttr : AttrDef<SM90_Dialect, "AttentionConfig",
     /// the threads that compute them.
     bool isForFewQueries() const { return getSplitTiles() > 0; }
     int64_t getQueriesOfTile() const { return getTileQ() / getTileHeads(); }
+    /// Whether powers are computed with a zero that is loaded behind the turn,
+    /// so that ptxas does not give that after them.
+    bool loadsZero() const {
+      return getTurn() == AttentionTurn::Raised ||
+             (getTurn() == AttentionTurn::Scored &&
+              getMaxima() == AttentionMaxima::Overflow);
+    }
   }];
 }
 

@@ -96,7 +96,8 @@ class Attention:
             else:
                 yield name, self.shape(positions, heads, dim), factors
 
-    def program(self):
+    def program(self, config=None):
+        """`config` is that of its kernel, the compiler's choice without."""
         element = ELEMENTS.get(self.element, self.element)
         arguments, made, types = [], "", []
         for name, shape, factors in self.operands():
@@ -118,6 +119,7 @@ class Attention:
         attributes += " bottom_right" * self.bottom_right + f" layout = {self.layout}"
         attributes += f" accumulate = {self.accumulate}" if self.accumulate else ""
         attributes += f" p_scale = {self.p_scale:e}" if self.p_scale else ""
+        attributes += f" {{fp8_gpu.config = {config}}}" if config else ""
         mask = ""
         if self.mask:
             shape = tensor(self.mask_shape(), self.mask)
@@ -310,9 +312,9 @@ class Attention:
             lse = (finite + np.log(sums))[..., 0]
         return output.transpose(0, 2, 1, 3) if self.layout == "bshd" else output, lse
 
-    def check(self, target, rng):
+    def check(self, target, rng, config=None):
         arguments, values, others = self.make(rng)
-        program = fp8.compile(self.program(), target=target, cache=False)
+        program = fp8.compile(self.program(config), target=target, cache=False)
         found = program(*arguments)
         found = list(found) if self.lse else [found]
         output, lse = self.expect(*values, others)

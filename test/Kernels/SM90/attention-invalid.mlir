@@ -40,6 +40,11 @@
 
 // -----
 
+// expected-error @+1 {{expected maxima of a tile with turn raised or split_tiles, but got overflow}}
+"test.c7"() {a = #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, turn = raised, maxima = overflow>} : () -> ()
+
+// -----
+
 // expected-error @+2 {{expected ::mlir::fp8::sm90::AttentionTurn to be one of: none, issued, scored, raised}}
 // expected-error @+1 {{failed to parse SM90_AttentionConfigAttr parameter 'turn'}}
 "test.turn"() {a = #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, turn = risen>} : () -> ()
@@ -111,4 +116,32 @@ func.func @config(%q: !q, %k: !q, %v: !q) -> !q attributes {fp8.invariant} {
   // expected-error @below {{expected tile_k of 96 and no polynomials in invariant attention, but got #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>}}
   %0 = fp8.attention %q, %k, %v scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>} : !q, !q, !q -> !q
   return %0 : !q
+}
+
+// -----
+
+!b = tensor<1x32x4x64xbf16>
+func.func @overflow_dropout(%q: !b, %s: tensor<2xi64>) -> !b {
+  // expected-error @below {{expected maxima of a tile with dropout and in invariant attention, but got #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, maxima = overflow>}}
+  %0 = fp8.attention %q, %q, %q dropout(%s : tensor<2xi64>) rate = 0.1 scale = 0.125 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, maxima = overflow>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = tensor<1x32x4x64xbf16>
+func.func @overflow_p_scale(%q: !b) -> !b {
+  // expected-error @below {{expected p_scale of 1 with numbers and #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, maxima = overflow>, but got 2}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 p_scale = 2.0 {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 32, stages = 2, maxima = overflow>} : !b, !b, !b -> !b
+  return %0 : !b
+}
+
+// -----
+
+!b = !fp8.scaled<1x256x4x64xf8E4M3FN, block = [1, 128, 1, *], scale = f32>
+!r = tensor<1x256x4x64xbf16>
+func.func @overflow_blocks(%q: !b) -> !r {
+  // expected-error @below {{expected maxima of a tile with factors for blocks of positions, but got #fp8_sm90.attention<tile_q = 128, tile_k = 64, stages = 2, maxima = overflow>}}
+  %0 = fp8.attention %q, %q, %q scale = 0.125 accumulate = promote {fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 64, stages = 2, maxima = overflow>} : !b, !b, !b -> !r
+  return %0 : !r
 }
