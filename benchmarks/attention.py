@@ -2,11 +2,15 @@
 f32, and TFLOP/s, where a causal one counts half. Made for a machine that has a GPU, PyTorch, libfp8rt
 and the kernels of attention_kernels.py.
 
-usage: attention.py --kernels DIR [--library FILE] [--seed N] [--count N] [--tokens N] [--only TEXT] --out FILE
+usage: attention.py --kernels DIR [--library FILE] [--seed N] [--count N] [--tokens N] [--only TEXT]
+                    [--times X...] --out FILE
+
+`--times` multiplies queries of the standard normal, so that scores are as much larger: by each of these numbers.
 """
 
 import argparse
 import ctypes
+import itertools
 import json
 import math
 import random
@@ -102,9 +106,10 @@ def make(spec, batch, positions):
                  for heads, dim in zip((spec["heads"], spec["heads_of_k"], spec["heads_of_k"]), columns))
 
 
-def check(kernel, batch, positions):
-    """The error of the result, of its norm."""
+def check(kernel, batch, positions, times=1.0):
+    """The error of the result, of its norm, with queries `times` as large."""
     q, k, v = make(kernel.spec, batch, positions)
+    q *= times
     launch, output = kernel.bind(q, k, v)
     launch()
     expected = peer(SDPBackend.MATH, q.float(), k.float(), v.float(), kernel.spec["causal"])().transpose(1, 2)
@@ -141,6 +146,7 @@ def make_parser():
 def parse():
     parser = make_parser()
     parser.add_argument("--tokens", type=int, default=32768)
+    parser.add_argument("--times", type=float, nargs="+", default=[1.0])
     return parser.parse_args()
 
 
@@ -164,10 +170,11 @@ def main():
     kernels = load_kernels(args)
     wrong = {}
     for kernel in kernels:
-        for batch, positions in ((1, 1), (2, 777), (1, rng.randint(1, 1500))):
-            error = check(kernel, batch, positions)
+        shapes = [(1, 1), (2, 777), (1, rng.randint(1, 1500))]
+        for times, (batch, positions) in itertools.product(args.times, shapes):
+            error = check(kernel, batch, positions, times)
             if not error <= TOLERANCE[kernel.spec["element"]]:
-                wrong[f"{kernel.name} {batch}x{positions}"] = error
+                wrong[f"{kernel.name} {batch}x{positions} times {times:g}"] = error
     print("wrong:", wrong, flush=True)
     rows = []
     for key in sorted({family(kernel.spec) for kernel in kernels}):
@@ -175,13 +182,15 @@ def main():
         for _ in range(args.count):
             positions = int(2 ** rng.uniform(9, math.log2(args.tokens)))
             batch = max(1, min(16384, args.tokens) // positions)
-            q, k, v = make(dict(zip(("dim", "heads", "heads_of_k", "causal", "dim_of_v"), key)), batch, positions)
-            contenders = list_peers(q, k, v, causal)
-            contenders |= {kernel.name: kernel.bind(q, k, v)[0] for kernel in kernels if family(kernel.spec) == key}
+            standard, k, v = make(dict(zip(("dim", "heads", "heads_of_k", "causal", "dim_of_v"), key)), batch, positions)
             flops = 2 * batch * heads * positions ** 2 * (dim + dim_of_v) / (2 if causal else 1)
-            rows.append({"dim": dim, "dim_of_v": dim_of_v, "causal": causal, "batch": batch, "positions": positions,
-                         "tflops": measure(contenders, flops)})
-            print(rows[-1], flush=True)
+            for times in args.times:
+                q = standard * times
+                contenders = list_peers(q, k, v, causal)
+                contenders |= {kernel.name: kernel.bind(q, k, v)[0] for kernel in kernels if family(kernel.spec) == key}
+                rows.append({"dim": dim, "dim_of_v": dim_of_v, "causal": causal, "batch": batch, "positions": positions,
+                             "times": times, "tflops": measure(contenders, flops)})
+                print(rows[-1], flush=True)
     write_record(args.out, kernels, wrong, rows)
 
 

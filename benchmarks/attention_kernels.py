@@ -1,10 +1,11 @@
 """Makes the kernels that benchmarks/attention.py times, from programs of the dialect: machine code
 and the description of each kernel's launch. Batches and positions are known when they run.
 
-usage: attention_kernels.py [--build-dir build] [--configs] [--lse | --gradients | --turns] --out DIR
+usage: attention_kernels.py [--build-dir build] [--configs] [--lse | --gradients | --turns | --maxima] --out DIR
 
 `--configs` makes those of other tiles, too, for whoever chooses them. `--turns` makes those of narrow and wide heads by each
-kind of turn. With `--lse` they write the logarithms of sums,
+kind of turn. `--maxima` makes those of numbers that are chosen, whose rows raise maxima for each tile, and others whose rows
+raise them only where powers outgrow their type: attention.py times these beside each other. With `--lse` they write the logarithms of sums,
 which a backward takes. `--gradients` makes those of attention's gradients, for attention_gradients.py.
 """
 
@@ -27,6 +28,8 @@ TURNS = [("bf16", 64, 64, 16, 16, (192, 128), "issued"), ("bf16", 256, 256, 16, 
          ("bf16", 192, 128, 16, 16, (128, 112), "issued"), ("bf16", 160, 160, 16, 4, (128, 144), "issued"),
          ("bf16", 96, 96, 16, 16, (128, 160), "issued"), ("f8E4M3FN", 64, 64, 16, 16, (192, 160), "issued"),
          ("f8E4M3FN", 96, 96, 16, 16, (128, 192), "issued"), ("f8E4M3FN", 256, 256, 16, 4, (128, 64), "scored")]
+# Columns, heads of Q and of K, and tiles whose rows raise maxima only where powers are too large.
+MAXIMA = [(64, 16, 16, [(192, 96)]), (128, 32, 8, [(128, 144), (128, 128)])]
 
 
 def write_scale(spec):
@@ -153,6 +156,21 @@ def specs_of_turns():
     return found
 
 
+def specs_of_maxima():
+    """By name: kernels of numbers as they are chosen, and those that raise maxima only where powers are too large."""
+    found = {}
+    for dim, heads, heads_of_k, tiles in MAXIMA:
+        for causal in (True, False):
+            name = f"bf16_d{dim}_{'causal' if causal else 'full'}"
+            found[name] = {"element": "bf16", "dim": dim, "heads": heads, "heads_of_k": heads_of_k, "causal": causal,
+                           "sums": None}
+            for (queries, keys), turn in itertools.product(tiles, ("issued", "scored")):
+                config = (f"#fp8_sm90.attention<tile_q = {queries}, tile_k = {keys}, stages = 2, turn = {turn}, "
+                          "maxima = overflow>")
+                found[f"{name}_{queries}x{keys}_{turn}_overflow"] = {**found[name], "config": config}
+    return found
+
+
 def build(name, spec, tools, out):
     """Writes NAME.cubin and NAME.json; says whether it could: not every tile has room."""
     built = out / f"{name}.mlir"
@@ -191,8 +209,10 @@ def main():
     parser.add_argument("--lse", action="store_true")
     parser.add_argument("--gradients", action="store_true")
     parser.add_argument("--turns", action="store_true")
+    parser.add_argument("--maxima", action="store_true")
     args = parser.parse_args()
     build_all(specs_of_gradients() if args.gradients else specs_of_turns() if args.turns else
+              specs_of_maxima() if args.maxima else
               {name: {**spec, "lse": args.lse} for name, spec in specs(args.configs).items()}, args)
 
 
