@@ -79,8 +79,8 @@ if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
 
-# Of the tables' kernels a sample, since ptxas takes a second and more for one of them, and of what
-# tests break in kernels; all of them with FP8_TEST_EVERY=1 (`make test-every`).
+# A sample of the tables' kernels, for each of which ptxas takes a second and more, and of what tests
+# break in kernels; all of them with FP8_TEST_EVERY=1 (`make test-every`).
 llvm_config.with_system_environment(["FP8_TEST_EVERY"])
 every = os.environ.get("FP8_TEST_EVERY", "0") not in ("", "0")
 config.substitutions.append(("%every_candidate", "every-candidate" + ("" if every else " sample=5")))

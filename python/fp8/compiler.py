@@ -153,7 +153,8 @@ def compile(source, recipe=None, *, target="auto", cache=True, **options):
       linker; without one, every process compiles;
     - options: those of the compiler, e.g. recipe_file=PATH, require=True, stats=True,
       kernel_table=PATH, machine="h100", whose numbers kernels are chosen by in place of the
-      first GPU's; fp8.get_options() lists them.
+      first GPU's; fp8.get_options() lists them. FP8_OPT_LEVEL in the environment is what
+      opt_level is where it is not given.
 
     Raises CompileError, with the compiler's diagnostics, for a program with mistakes;
     ArgumentError for an unknown option; FileError for a source that cannot be read.

@@ -188,7 +188,7 @@ TEST(GemmTest, NaNAndInfPropagate) {
   EXPECT_EQ(c.at(0, 2, 1), 1);
 }
 
-/// Of values whose sums are not exact.
+/// The sums of these values are not exact.
 TEST(GemmTest, OrderedSums) {
   const char *sums = std::getenv("FP8_CPU_SUMS");
   if (!sums || std::string(sums) != "ordered")
