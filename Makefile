@@ -70,8 +70,8 @@ test-emulator: build ## Run kernels of every config and random programs on the m
 	@FP8_EMULATOR_CHECK=all PYTHONPATH=$(BUILD_DIR)/python .venv/bin/python \
 	  benchmarks/random_programs.py check --seed 1000 --programs 2000 --jobs 2 --target sm_100a
 
-test-every: build ## Assemble kernels of every config and break all statements; `make test` takes samples
-	@FP8_TEST_EVERY=1 LIT_FILTER='Kernels/.*-table|Emulator/.*mutations' $(MAKE) --no-print-directory test
+test-every: build ## Assemble kernels of every config, break all statements, try all recipes; `make test` takes samples
+	@FP8_TEST_EVERY=1 LIT_FILTER="Kernels/.*-table|Emulator/.*mutations|Python/" $(MAKE) --no-print-directory test
 
 # libFuzzer; each fuzzer runs for FP8_FUZZ_SECONDS of the cache, 60.
 fuzz: configure ## Fuzz what reads files, a minute each
