@@ -230,20 +230,29 @@ void Argument::setNumPy(nb::handle array) {
 // Tensors of PyTorch
 //===----------------------------------------------------------------------===//
 
-nb::handle fp8py::findAttribute(const char *module, const char *name) {
-  return nb::object(nb::module_::import_(module).attr(name)).release();
+nb::handle KeptAttribute::get() {
+  if (PyObject *object = found.load(std::memory_order_acquire))
+    return object;
+  nb::object object = nb::module_::import_(module);
+  if (name)
+    object = object.attr(name);
+  // Another thread may have been here while this one imported.
+  PyObject *others = nullptr;
+  if (!found.compare_exchange_strong(others, object.ptr()))
+    return others;
+  return object.release();
 }
 
 bool fp8py::isGradEnabled() {
-  static nb::handle isEnabled = findAttribute("torch", "is_grad_enabled");
-  return nb::object(isEnabled()).is(Py_True);
+  static KeptAttribute isEnabled("torch", "is_grad_enabled");
+  return nb::object(isEnabled.get()()).is(Py_True);
 }
 
 bool fp8py::isForwardMode() {
-  static nb::handle forwardMode = findAttribute("torch.autograd", "forward_ad");
+  static KeptAttribute forwardMode("torch.autograd", "forward_ad");
   static nb::handle level = nb::str("_current_level").release();
-  return nb::cast<int>(nb::getattr(forwardMode, level, nb::int_(-1)), false) >=
-         0;
+  return nb::cast<int>(nb::getattr(forwardMode.get(), level, nb::int_(-1)),
+                       false) >= 0;
 }
 
 bool fp8py::requiresGrad(nb::handle tensor) {
@@ -272,9 +281,8 @@ void Argument::checkTorch(nb::handle array) const {
                   "compute; pass it detached, or call under torch.no_grad()");
   if (!isForwardMode())
     return;
-  static nb::handle unpack =
-      findAttribute("torch.autograd.forward_ad", "unpack_dual");
-  if (!unpack(array).attr("tangent").is_none())
+  static KeptAttribute unpack("torch.autograd.forward_ad", "unpack_dual");
+  if (!unpack.get()(array).attr("tangent").is_none())
     raiseArgument("expected " + describe() +
                   " to have no tangent, of which a program does not compute "
                   "the derivative; pass unpack_dual's primal");

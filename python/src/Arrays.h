@@ -19,6 +19,7 @@
 #include "fp8/Runtime/Program.h"
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -112,8 +113,22 @@ struct Framework {
 };
 Framework findFramework(nb::handle arguments);
 
-/// An attribute of a module, for good: a place that is looked up once.
-nb::handle findAttribute(const char *module, const char *name);
+/// An attribute of a module, or a module, that is looked up at first use and
+/// kept for good, as interpreters may be gone before statics are. A static's
+/// own initializer must not look it up: importing gives the GIL away, and a
+/// thread that waits for the static's guard then has it and keeps it.
+class KeptAttribute {
+public:
+  constexpr KeptAttribute(const char *module, const char *name = nullptr)
+      : module(module), name(name) {}
+
+  /// With the GIL. Throws what Python raises.
+  nb::handle get();
+
+private:
+  const char *module, *name;
+  std::atomic<PyObject *> found{nullptr};
+};
 
 /// What PyTorch is about, and what it knows of a tensor besides its memory.
 bool isGradEnabled();

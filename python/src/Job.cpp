@@ -8,6 +8,8 @@
 
 #include "Job.h"
 
+#include "Arrays.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <vector>
@@ -85,8 +87,7 @@ void Job::waitForAbandoned() {
 }
 
 bool fp8py::isMainThread() {
-  static nb::handle threading =
-      nb::object(nb::module_::import_("threading")).release();
-  return threading.attr("get_ident")().equal(
-      threading.attr("main_thread")().attr("ident"));
+  static KeptAttribute threading("threading");
+  return threading.get().attr("get_ident")().equal(
+      threading.get().attr("main_thread")().attr("ident"));
 }

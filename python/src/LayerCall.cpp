@@ -77,12 +77,12 @@ bool LayerCall::isSame(const Parameter &parameter, nb::handle given) const {
 
 /// The dtype that PyTorch is about to convert operands to; null for none.
 static nb::object getAutocastType(fp8c_device device) {
-  static nb::handle isEnabled = findAttribute("torch", "is_autocast_enabled");
-  static nb::handle getType = findAttribute("torch", "get_autocast_dtype");
+  static KeptAttribute isEnabled("torch", "is_autocast_enabled");
+  static KeptAttribute getType("torch", "get_autocast_dtype");
   static nb::handle cuda = nb::str("cuda").release();
   static nb::handle cpu = nb::str("cpu").release();
   nb::handle type = device.type == FP8C_CUDA ? cuda : cpu;
-  return isEnabled(type).is(Py_True) ? getType(type) : nb::object();
+  return isEnabled.get()(type).is(Py_True) ? getType.get()(type) : nb::object();
 }
 
 bool LayerCall::isFor(nb::handle x, const fp8c_tensor &tensor) const {
@@ -105,9 +105,9 @@ bool LayerCall::isFor(nb::handle x, const fp8c_tensor &tensor) const {
 }
 
 nb::object LayerCall::call(nb::handle x, nb::handle given) {
-  static nb::handle tensorType = findAttribute("torch", "Tensor");
+  static KeptAttribute tensorType("torch", "Tensor");
   fp8c_tensor tensor;
-  if (x.type().ptr() != tensorType.ptr())
+  if (x.type().ptr() != tensorType.get().ptr())
     return nb::none();
   if (api->view(x.ptr(), &tensor) != 0) {
     PyErr_Clear();

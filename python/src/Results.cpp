@@ -184,17 +184,14 @@ static int getBuffer(PyObject *self, Py_buffer *view, int flags) {
 //===----------------------------------------------------------------------===//
 
 static nb::object makeNumPyArray(Result result) {
-  // Never released: the interpreter may be gone by then.
-  static nb::handle ndarray =
-      nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
-  static nb::handle dtypes =
-      nb::object(nb::module_::import_("fp8.tensors").attr("DTYPES")).release();
+  static KeptAttribute ndarray("numpy", "ndarray");
+  static KeptAttribute dtypes("fp8.tensors", "DTYPES");
   const fp8c_tensor &tensor = result.tensor->tensor;
   nb::object sizes = nb::steal(PyTuple_New(tensor.rank));
   for (int32_t i = 0; i < tensor.rank; ++i)
     PyTuple_SetItem(sizes.ptr(), i, PyLong_FromLongLong(tensor.sizes[i]));
-  nb::object dtype = dtypes[fp8c_dtype_get_name(tensor.dtype)];
-  return ndarray(sizes, dtype, nb::cast(std::move(result)));
+  nb::object dtype = dtypes.get()[fp8c_dtype_get_name(tensor.dtype)];
+  return ndarray.get()(sizes, dtype, nb::cast(std::move(result)));
 }
 
 /// The framework that an array is of: what the array API says, or its package.

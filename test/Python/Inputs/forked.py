@@ -81,6 +81,8 @@ def serve_one(connection):
     request = json.loads(message)
     os.chdir(request["folder"])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # PyTorch makes a new pool of threads for the one that fork() lost: before threads of autograd ask for it at once.
+    sys.modules["torch"].set_num_threads(1)
     code = run(request["script"], request["arguments"])
     try:
         threading._shutdown()
@@ -167,14 +169,13 @@ def main():
                 socket.send_fds(connection, [request], [0, 1, 2])
         except OSError:
             connection = None
-    if connection is None:
-        sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
     answer = b""
-    while part := connection.recv(64):
+    while connection and (part := connection.recv(64)):
         answer += part
-    # Without an answer the child was ended by a signal.
-    return int(answer) if answer.strip() else 139
+    if answer.strip():
+        return int(answer)
+    # A child that a signal ended has no answer: the script has to do that alone, too.
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 if __name__ == "__main__":
