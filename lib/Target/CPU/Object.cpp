@@ -12,6 +12,8 @@
 #include "SplitFunctions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -21,6 +23,30 @@
 
 using namespace mlir;
 using namespace mlir::fp8;
+
+/// Makes memory of a size that is known part of the frame, wherever a function
+/// asks for it: in a loop, as for an extent whose dimension is a value, it is
+/// given back with the frame alone, and fills the stack. Optimizations leave
+/// none of it.
+static void hoistAllocations(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    SmallVector<llvm::AllocaInst *> found;
+    bool restoresStack = false;
+    for (llvm::Instruction &inst : llvm::instructions(function)) {
+      if (auto *intrinsic = dyn_cast<llvm::IntrinsicInst>(&inst))
+        restoresStack |=
+            intrinsic->getIntrinsicID() == llvm::Intrinsic::stackrestore;
+      auto *alloca = dyn_cast<llvm::AllocaInst>(&inst);
+      if (alloca && isa<llvm::Constant>(alloca->getArraySize()) &&
+          !alloca->getParent()->isEntryBlock())
+        found.push_back(alloca);
+    }
+    if (restoresStack)
+      continue;
+    for (llvm::AllocaInst *alloca : found)
+      alloca->moveBefore(function.getEntryBlock().begin());
+  }
+}
 
 /// LLVM's own pipeline, which leaves functions alone that say so.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
@@ -45,6 +71,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::OptimizationLevel chosen = levels[std::min(level, 3u)];
+  if (chosen == llvm::OptimizationLevel::O0)
+    hoistAllocations(module);
   llvm::ModulePassManager passes =
       chosen == llvm::OptimizationLevel::O0
           ? builder.buildO0DefaultPipeline(chosen)
