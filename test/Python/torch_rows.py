@@ -1,5 +1,5 @@
 # REQUIRES: pytorch, python-pytorch
-# RUN: env FP8_CUDA_DRIVER=emulator %import_python %s
+# RUN: env FP8_CUDA_DRIVER=emulator FP8_OPT_LEVEL=3 %import_python %s
 """Activations [batch, length, width] beside the same as rows [tokens, width]: the backend makes
 as many kernels of them, whose results have the same bits."""
 
