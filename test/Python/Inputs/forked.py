@@ -4,7 +4,7 @@ and fp8.torch take seconds, and a test as long again.
 usage: PYTHON forked.py SCRIPT [ARGUMENT...]
 
 The first to come starts that process, which ends when nobody came for a while. A script in another environment than its own,
-that is about processes or imports, or where anything of this fails, is run as it is.
+that is about processes or imports, or where no such process starts, is run as it is. One that a signal ends fails.
 """
 
 import atexit
@@ -169,13 +169,15 @@ def main():
                 socket.send_fds(connection, [request], [0, 1, 2])
         except OSError:
             connection = None
+    if connection is None:
+        os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
     answer = b""
-    while connection and (part := connection.recv(64)):
+    while part := connection.recv(64):
         answer += part
-    if answer.strip():
-        return int(answer)
-    # A child that a signal ended has no answer: the script has to do that alone, too.
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+    if not answer.strip():
+        print(f"{script}: a signal ended the child, which has no second try", file=sys.stderr)
+        return 139
+    return int(answer)
 
 
 if __name__ == "__main__":
