@@ -4,8 +4,8 @@ and the description of each kernel's launch. Batches and positions are known whe
 usage: attention_kernels.py [--build-dir build] [--configs] [--lse | --gradients | --turns | --maxima] --out DIR
 
 `--configs` makes those of other tiles, too, for whoever chooses them. `--turns` makes those of narrow and wide heads by each
-kind of turn. `--maxima` makes those of numbers that are chosen, whose rows raise maxima for each tile, and others whose rows
-raise them only where powers outgrow their type: attention.py times these beside each other. With `--lse` they write the logarithms of sums,
+kind of turn. `--maxima` makes those of numbers that are chosen, whose rows raise maxima only where powers outgrow their type, and others
+whose rows raise them for each tile: attention.py times these beside each other. With `--lse` they write the logarithms of sums,
 which a backward takes. `--gradients` makes those of attention's gradients, for attention_gradients.py.
 """
 
@@ -28,8 +28,9 @@ TURNS = [("bf16", 64, 64, 16, 16, (192, 128), "issued"), ("bf16", 256, 256, 16, 
          ("bf16", 192, 128, 16, 16, (128, 112), "issued"), ("bf16", 160, 160, 16, 4, (128, 144), "issued"),
          ("bf16", 96, 96, 16, 16, (128, 160), "issued"), ("f8E4M3FN", 64, 64, 16, 16, (192, 160), "issued"),
          ("f8E4M3FN", 96, 96, 16, 16, (128, 192), "issued"), ("f8E4M3FN", 256, 256, 16, 4, (128, 64), "scored")]
-# Columns, heads of Q and of K, and tiles whose rows raise maxima only where powers are too large.
-MAXIMA = [(64, 16, 16, [(192, 96)]), (128, 32, 8, [(128, 144), (128, 128)])]
+# Columns, heads of Q and of K, and what was chosen while rows raised maxima for each tile of keys: a tile, and
+# turns of causal attention and of others.
+MAXIMA = [(64, 16, 16, (192, 128), ("raised", "issued")), (128, 32, 8, (128, 160), ("issued", "issued"))]
 
 
 def write_scale(spec):
@@ -157,17 +158,17 @@ def specs_of_turns():
 
 
 def specs_of_maxima():
-    """By name: kernels of numbers as they are chosen, and those that raise maxima only where powers are too large."""
+    """By name: kernels of numbers as they are chosen, whose rows raise maxima only where powers are too large, and as
+    they were, which raise them for each tile."""
     found = {}
-    for dim, heads, heads_of_k, tiles in MAXIMA:
-        for causal in (True, False):
+    for dim, heads, heads_of_k, (queries, keys), turns in MAXIMA:
+        for causal, turn in zip((True, False), turns):
             name = f"bf16_d{dim}_{'causal' if causal else 'full'}"
             found[name] = {"element": "bf16", "dim": dim, "heads": heads, "heads_of_k": heads_of_k, "causal": causal,
                            "sums": None}
-            for (queries, keys), turn in itertools.product(tiles, ("issued", "scored")):
-                config = (f"#fp8_sm90.attention<tile_q = {queries}, tile_k = {keys}, stages = 2, turn = {turn}, "
-                          "maxima = overflow>")
-                found[f"{name}_{queries}x{keys}_{turn}_overflow"] = {**found[name], "config": config}
+            config = (f"#fp8_sm90.attention<tile_q = {queries}, tile_k = {keys}, stages = 2, turn = {turn}, "
+                      "maxima = tile>")
+            found[f"{name}_tile"] = {**found[name], "config": config}
     return found
 
 

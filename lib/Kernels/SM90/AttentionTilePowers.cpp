@@ -36,7 +36,7 @@ static std::array<Value, 2> findLarge(KernelBuilder &b, FloatType type,
 }
 
 int64_t sm90::getMarginOfMaxima(Type type) {
-  return type.isBF16() ? 32 : type.isF16() ? 4 : 2;
+  return type.isBF16() ? 64 : type.isF16() ? 4 : 2;
 }
 
 /// Whether a lane that shares a row with this one has `flag` (i32) set.

@@ -6,9 +6,9 @@
 !b128 = tensor<2x?x32x128xbf16>
 !k128 = tensor<2x?x8x128xbf16>
 // CHECK-LABEL: @causal
-// CHECK: fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 160, stages = 2>
+// CHECK: fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2, maxima = overflow>
 // LAUNCH-LABEL: @causal
-// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_bf16_d128_causal_128x160_s2
+// LAUNCH: fp8_gpu.launch @fp8_kernels::@fp8_attention_sm90a_bf16_d128_causal_128x128_s2_overflow
 // LAUNCH: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
 // LAUNCH: llvm.inline_asm {{.*}}wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 func.func @causal(%q: !b128, %k: !k128, %v: !k128) -> !b128 {
@@ -22,7 +22,7 @@ func.func @causal(%q: !b128, %k: !k128, %v: !k128) -> !b128 {
 
 !b128 = tensor<2x4096x32x128xbf16>
 // CHECK-LABEL: @few_keys
-// CHECK: fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2>
+// CHECK: fp8_gpu.config = #fp8_sm90.attention<tile_q = 128, tile_k = 128, stages = 2, maxima = overflow>
 func.func @few_keys(%q: !b128) -> !b128 {
   %0 = fp8.attention %q, %q, %q scale = 0.088 window = [*, 0] : !b128, !b128, !b128 -> !b128
   return %0 : !b128
@@ -219,7 +219,7 @@ func.func @masked(%q: !q, %sinks: tensor<4xf32>, %mask: tensor<4x1x300xi1>) -> !
 // A turn is given with the maxima where that is faster: a zero, which is loaded behind it, is added to what powers are computed
 // with. Work with scores that was not timed, and 8 bits of wide rows, keep the turn that they had.
 
-!b = tensor<1x4096x4x256xbf16>
+!b = tensor<1x4096x4x256xf16>
 !h = tensor<1x4096x4x64xbf16>
 !s = !fp8.scaled<1x4096x4x64xf8E4M3FN, block = [*, *, *, *], scale = f32>
 !w = !fp8.scaled<1x4096x4x256xf8E4M3FN, block = [*, *, *, *], scale = f32>
@@ -228,7 +228,7 @@ func.func @masked(%q: !q, %sinks: tensor<4xf32>, %mask: tensor<4x1x300xi1>) -> !
 // CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 160, stages = 2, turn = raised>
 // CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 128, stages = 2>
 // CHECK: #fp8_sm90.attention<{{.*}}turn = scored>
-// LAUNCH: llvm.func @fp8_attention_sm90a_bf16_d256_causal_128x80_s2_raised
+// LAUNCH: llvm.func @fp8_attention_sm90a_f16_d256_causal_128x80_s2_raised
 // LAUNCH: llvm.store %{{.*}} : i32, !llvm.ptr<3>
 // LAUNCH: nvvm.barrier{{$}}
 // LAUNCH: wgmma.wait_group.sync.aligned 1
@@ -246,4 +246,31 @@ func.func @raised(%b: !b, %s: !s, %h: !h, %w: !w) -> (!b, !h, !h, !b) {
   %2 = fp8.attention %h, %h, %h scale = 0.125 cap = 30.0 : !h, !h, !h -> !h
   %3 = fp8.attention %w, %w, %w scale = 0.0625 accumulate = fast : !w, !w, !w -> !b
   return %0, %1, %2, %3 : !b, !h, !h, !b
+}
+
+// -----
+
+// Rows of bf16 raise maxima only where powers outgrow their type, but for the widest ones that see all keys. Other work with
+// scores, which was not timed, and values with more columns than keys do not.
+
+!n = tensor<1x4096x4x96xbf16>
+!m = tensor<1x4096x4x192xbf16>
+!v = tensor<1x4096x4x128xbf16>
+!b = tensor<1x4096x4x256xbf16>
+!h = tensor<1x4096x4x64xbf16>
+// CHECK-LABEL: @kept
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 144, stages = 2, maxima = overflow>
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 112, stages = 2, maxima = overflow>
+// CHECK: #fp8_sm90.attention<tile_q = 128, tile_k = 64, stages = 2, maxima = overflow>
+// CHECK: #fp8_sm90.attention<tile_q = 192, tile_k = 96, stages = 2, maxima = overflow>
+// CHECK-NOT: overflow
+func.func @kept(%n: !n, %m: !m, %v: !v, %b: !b, %h: !h) -> (!n, !v, !b, !h, !h, !b, !v) {
+  %0 = fp8.attention %n, %n, %n scale = 0.1 : !n, !n, !n -> !n
+  %1 = fp8.attention %m, %m, %v scale = 0.07 window = [*, 0] : !m, !m, !v -> !v
+  %2 = fp8.attention %b, %b, %b scale = 0.0625 window = [*, 0] : !b, !b, !b -> !b
+  %3 = fp8.attention %h, %h, %h scale = 0.125 : !h, !h, !h -> !h
+  %4 = fp8.attention %h, %h, %h scale = 0.125 cap = 30.0 : !h, !h, !h -> !h
+  %5 = fp8.attention %b, %b, %b scale = 0.0625 : !b, !b, !b -> !b
+  %6 = fp8.attention %h, %h, %v scale = 0.125 : !h, !h, !v -> !v
+  return %0, %1, %2, %3, %4, %5, %6 : !n, !v, !b, !h, !h, !b, !v
 }
