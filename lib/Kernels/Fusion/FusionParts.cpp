@@ -133,7 +133,8 @@ static ReductionParts buildAmaxParts(OpBuilder &b, AmaxOp op,
   return {parts, whole};
 }
 
-/// The number of parts along `dim`, which becomes an input if it is not known.
+/// The number of parts of `part` elements along `dim`, which becomes an input
+/// if it is not known.
 static std::optional<OpFoldResult>
 countParts(FusionOp op, ArrayRef<int64_t> domain, int64_t dim, int64_t part) {
   OpBuilder b(op);
@@ -144,9 +145,10 @@ countParts(FusionOp op, ArrayRef<int64_t> domain, int64_t dim, int64_t part) {
     if (!type || type.getShape() != domain)
       continue;
     Location loc = op.getLoc();
-    Value size = tensor::DimOp::create(b, loc, input, dim);
-    Value parts = arith::CeilDivUIOp::create(
-        b, loc, size, arith::ConstantIndexOp::create(b, loc, part));
+    Value parts = tensor::DimOp::create(b, loc, input, dim);
+    if (part != 1)
+      parts = arith::CeilDivUIOp::create(
+          b, loc, parts, arith::ConstantIndexOp::create(b, loc, part));
     op.getInputsMutable().append(parts);
     return OpFoldResult(
         op.getBody().front().addArgument(b.getIndexType(), loc));
@@ -164,16 +166,13 @@ static std::optional<ReductionParts> buildSumParts(OpBuilder &b, FusionOp op,
   SmallVector<OpFoldResult> sizes;
   SmallVector<AffineExpr> places;
   for (int64_t i = 0; i < rank; ++i) {
-    AffineExpr place = b.getAffineDimExpr(i);
-    std::optional<OpFoldResult> size(b.getIndexAttr(domain[i]));
     if (i == dim && isWhole)
       continue;
-    if (i != dim && ShapedType::isDynamic(domain[i]))
-      return std::nullopt;
-    if (i == dim) {
-      size = countParts(op, domain, dim, part);
+    AffineExpr place = b.getAffineDimExpr(i);
+    if (i == dim)
       place = place.floorDiv(part);
-    }
+    std::optional<OpFoldResult> size =
+        countParts(op, domain, i, i == dim ? part : 1);
     if (!size)
       return std::nullopt;
     sizes.push_back(*size);

@@ -3,6 +3,10 @@
 
 #id = affine_map<(i, j) -> (i, j)>
 #column = affine_map<(i, j) -> (j)>
+#all = affine_map<(b, i, j) -> (b, i, j)>
+#each = affine_map<(b, i, j) -> (b, j)>
+#batches = affine_map<(b, i, j) -> (j)>
+!k = tensor<?x?x128xbf16>
 !x = tensor<?x64xf32>
 
 // The number of parts is computed outside; their sum, of an unknown number, is
@@ -108,4 +112,74 @@ func.func @beside_codes(%x: !x, %s: tensor<1x1xf32>) -> (tensor<?x64xf8E4M3FN>, 
     fp8.yield %c, %m : tensor<?x64xf8E4M3FN>, tensor<1x64xf32>
   } : (!x, tensor<1x1xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<1x64xf32>)
   return %0#0, %0#1 : tensor<?x64xf8E4M3FN>, tensor<1x64xf32>
+}
+
+// Nothing but the columns is known: the number of batches is an input, too.
+
+// CHECK-LABEL: func.func @batches
+// CHECK-SAME:  %[[K:.+]]: tensor<?x?x128xbf16>, %[[B:.+]]: index
+// CHECK-DAG:   %[[C0:.+]] = arith.constant 0 : index
+// CHECK-DAG:   %[[C1:.+]] = arith.constant 1 : index
+// CHECK-DAG:   %[[C128:.+]] = arith.constant 128 : index
+// CHECK-DAG:   %[[BATCHES:.+]] = tensor.dim %[[K]], %[[C0]]
+// CHECK-DAG:   %[[ROWS:.+]] = tensor.dim %[[K]], %[[C1]]
+// CHECK:       %[[N:.+]] = arith.ceildivui %[[ROWS]], %[[C128]]
+// CHECK-NEXT:  %[[P:.+]] = fp8.fusion(%[[BATCHES]], %[[N]], %[[K]]) {
+// CHECK-NEXT:  ^bb0(%[[D:.+]]: index, %[[M:.+]]: index, %[[A:.+]]: tensor<?x?x128xbf16>):
+// CHECK:         tensor.empty(%[[D]], %[[M]]) : tensor<?x?x128xf32>
+// CHECK:         iterator_types = ["parallel", "reduction", "parallel"]} ins(%[[A]] : tensor<?x?x128xbf16>)
+// CHECK:       fp8.fusion(%[[B]], %[[P]]) {
+// CHECK:         fp8.yield %{{.+}} : tensor<?x128xf32>
+
+// KERNELS-LABEL: func.func @batches
+// KERNELS:         fp8.yield %{{.+}} : tensor<?x?x128xf32>
+// KERNELS-NEXT:  } {fp8_gpu.config = #fp8_fusion.config<
+// KERNELS:         fp8.yield %{{.+}} : tensor<?x128xf32>
+// KERNELS-NEXT:  } :
+func.func @batches(%k: !k, %n: index) -> tensor<?x128xf32> {
+  %0 = fp8.fusion(%k, %n) {
+  ^bb0(%a: !k, %b: index):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty(%b) : tensor<?x128xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x128xf32>) -> tensor<?x128xf32>
+    %1 = linalg.generic {indexing_maps = [#all, #each], iterator_types = ["parallel", "reduction", "parallel"]} ins(%a : !k) outs(%z : tensor<?x128xf32>) {
+    ^bb0(%v: bf16, %o: f32):
+      %2 = arith.extf %v : bf16 to f32
+      %3 = arith.addf %o, %2 : f32
+      linalg.yield %3 : f32
+    } -> tensor<?x128xf32>
+    fp8.yield %1 : tensor<?x128xf32>
+  } : (!k, index) -> tensor<?x128xf32>
+  return %0 : tensor<?x128xf32>
+}
+
+// So it is of a sum over all batches: of each first, and then of an unknown
+// number of these.
+
+// CHECK-LABEL:   func.func @over_batches
+// CHECK:         fp8.fusion(
+// CHECK:           fp8.yield %{{.+}} : tensor<?x16x128xf32>
+// CHECK:         fp8.fusion(
+// CHECK:           fp8.yield %{{.+}} : tensor<?x128xf32>
+// CHECK:         fp8.fusion(
+// CHECK:           fp8.yield %{{.+}} : tensor<?x128xf32>
+// CHECK:         fp8.fusion(
+// CHECK:           fp8.yield %{{.+}} : tensor<128xf32>
+
+// KERNELS-LABEL:   func.func @over_batches
+// KERNELS-COUNT-3: {fp8_gpu.config = #fp8_fusion.config<
+func.func @over_batches(%x: tensor<?x2048x128xf32>) -> tensor<128xf32> {
+  %0 = fp8.fusion(%x) {
+  ^bb0(%a: tensor<?x2048x128xf32>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<128xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<128xf32>) -> tensor<128xf32>
+    %1 = linalg.generic {indexing_maps = [#all, #batches], iterator_types = ["reduction", "reduction", "parallel"]} ins(%a : tensor<?x2048x128xf32>) outs(%z : tensor<128xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %2 = arith.addf %o, %v : f32
+      linalg.yield %2 : f32
+    } -> tensor<128xf32>
+    fp8.yield %1 : tensor<128xf32>
+  } : (tensor<?x2048x128xf32>) -> tensor<128xf32>
+  return %0 : tensor<128xf32>
 }

@@ -96,33 +96,6 @@ func.func @nothing(%x: !x) -> (tensor<2048xbf16>, tensor<32x64xi1>) {
   return %0#0, %0#1 : tensor<2048xbf16>, tensor<32x64xi1>
 }
 
-// Columns of which nothing is known need a result of a size that nobody has, for
-// the parts of a sum.
-
-// CHECK-LABEL: func.func @unknown_columns
-// CHECK-SAME:  %[[X:.+]]: tensor<8192x?xf32>, %[[N:.+]]: index
-// CHECK-NEXT:  fp8.fusion(%[[X]], %[[N]]) {
-// CHECK-NOT:     floordiv
-// CHECK:         linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
-// CHECK:         fp8.yield %{{.+}} : tensor<?xf32>
-
-// KERNELS-LABEL: func.func @unknown_columns
-func.func @unknown_columns(%x: tensor<8192x?xf32>, %n: index) -> tensor<?xf32> {
-  %0 = fp8.fusion(%x, %n) {
-  ^bb0(%a: tensor<8192x?xf32>, %k: index):
-    %zero = arith.constant 0.0 : f32
-    %e = tensor.empty(%k) : tensor<?xf32>
-    %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
-    %1 = linalg.generic {indexing_maps = [#id, #column], iterator_types = ["reduction", "parallel"]} ins(%a : tensor<8192x?xf32>) outs(%z : tensor<?xf32>) {
-    ^bb0(%v: f32, %o: f32):
-      %2 = arith.addf %o, %v : f32
-      linalg.yield %2 : f32
-    } -> tensor<?xf32>
-    fp8.yield %1 : tensor<?xf32>
-  } : (tensor<8192x?xf32>, index) -> tensor<?xf32>
-  return %0 : tensor<?xf32>
-}
-
 //===----------------------------------------------------------------------===//
 // What leaves the others
 //===----------------------------------------------------------------------===//
