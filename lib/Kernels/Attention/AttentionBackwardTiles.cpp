@@ -90,15 +90,33 @@ BackwardStep AttentionBackwardTiles::getFirst() const {
   return {b.mul(headOfK, spec.heads / spec.headsOfK), start};
 }
 
+/// Whether all heads' queries of a tile come before the next tile's, where sums
+/// have an order. On an H200 that takes 3 to 21 % less time, causal, and 0 to
+/// 2 % less where all keys are seen; but 2 to 5 % more of 16 bits and 128
+/// columns, causal, in all but the shortest walks.
+static bool walksByTiles(const AttentionBackwardSpec &spec) {
+  bool isWide = spec.headDim > 64 && spec.k.getIntOrFloatBitWidth() == 16;
+  return !isWide || !(spec.left || spec.right || spec.hasKeyRanges);
+}
+
 BackwardStep AttentionBackwardTiles::advance(BackwardStep step) const {
-  Value next =
-      spec.isDeterministic ? b.sub(step.tile, b.i32(1)) : b.add(step.tile, 1);
-  if (!spec.isDeterministic)
-    next = b.select(b.equal(next, end), first, next);
-  Value wraps =
-      spec.isDeterministic ? b.equal(step.tile, first) : b.equal(next, start);
-  return {b.select(wraps, b.add(step.head, 1), step.head),
-          b.select(wraps, start, next)};
+  Value nextHead = b.add(step.head, 1);
+  if (spec.isDeterministic && walksByTiles(spec)) {
+    Value firstHead = getFirst().head;
+    Value wraps =
+        b.equal(nextHead, b.add(firstHead, spec.heads / spec.headsOfK));
+    return {b.select(wraps, firstHead, nextHead),
+            b.select(wraps, b.sub(step.tile, b.i32(1)), step.tile)};
+  }
+  if (spec.isDeterministic) {
+    Value wraps = b.equal(step.tile, first);
+    return {b.select(wraps, nextHead, step.head),
+            b.select(wraps, start, b.sub(step.tile, b.i32(1)))};
+  }
+  Value next = b.add(step.tile, 1);
+  next = b.select(b.equal(next, end), first, next);
+  Value wraps = b.equal(next, start);
+  return {b.select(wraps, nextHead, step.head), b.select(wraps, start, next)};
 }
 
 void AttentionBackwardTiles::forEachStep(Ring ring, int64_t phase,
