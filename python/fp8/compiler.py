@@ -117,6 +117,9 @@ def _make_options(recipe, target, options):
         pairs.append(("machine", f"device:{name}"))
     level = os.environ.get("FP8_OPT_LEVEL")
     if level and options.get("opt_level") is None:
+        if level not in ("0", "1", "2", "3"):
+            raise ArgumentError("expected FP8_OPT_LEVEL in the environment to be 0, 1, 2 or 3, but got "
+                                f"{shorten(repr(level))}")
         pairs.append(("opt-level", level))
     given = options.get("attention_recipe")
     if isinstance(given, Recipe):

@@ -4,6 +4,8 @@
 import ast
 import contextlib
 import io
+import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -67,6 +69,32 @@ class Options(unittest.TestCase):
                 (TypeError, "expected a recipe, its text or None, but got 3", 3, {})]:
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 compile(programs.LINEAR, recipe, **options)
+
+    def test_how_far_is_optimized(self):
+        """FP8_OPT_LEVEL changes how long a program takes, not its bits."""
+        arguments, results = programs.make_inputs(), []
+        for level in ("0", "3"):
+            with mock.patch.dict(os.environ, FP8_OPT_LEVEL=level), (
+                    mock.patch.object(_core, "compile", side_effect=_core.compile)) as compile_:
+                results.append(fp8.compile(programs.LINEAR, "current", target="cpu", cache=False)(*arguments).tobytes())
+            self.assertIn(("opt-level", level), compile_.call_args.args[2])
+        self.assertEqual(results[0], results[1])
+        with mock.patch.dict(os.environ, FP8_OPT_LEVEL="fast"):
+            with self.assertRaisesRegex(fp8.ArgumentError, "expected FP8_OPT_LEVEL in the environment to be 0, 1, 2 or 3, but "
+                                                           "got 'fast'"):
+                fp8.compile(programs.LINEAR, target="cpu", cache=False)
+            fp8.compile(programs.LINEAR, target="cpu", cache=False, opt_level=0)
+
+    def test_orders_of_sums(self):
+        """FP8_CPU_SUMS has one value. What a program calls cannot fail, and says what it makes of another."""
+        code = ("import sys; sys.path.insert(0, sys.argv[1]); import fp8, programs\n"
+                "p = fp8.compile(programs.LINEAR, target='cpu', cache=False)\n"
+                "for _ in range(2): p(*programs.make_inputs())")
+        for value, said in (("order", "fp8rt: expected FP8_CPU_SUMS in the environment to be 'ordered', but got 'order', which is "
+                             "ignored\n"), ("ordered", ""), ("", "")):
+            result = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent / "Inputs")], check=True,
+                                    stderr=subprocess.PIPE, text=True, env={**os.environ, "FP8_CPU_SUMS": value})
+            self.assertEqual(result.stderr, said)
 
     def test_flags_and_paths(self):
         with self.assertRaisesRegex(fp8.CompileError, "K"):

@@ -19,6 +19,7 @@
 #include <dnnl.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -134,7 +135,16 @@ static void gemmInOrder(const Matrix<const float> &a,
 static bool isOrderAsked() {
   static const bool isAsked = [] {
     const char *value = std::getenv("FP8_CPU_SUMS");
-    return value && std::string_view(value) == "ordered";
+    if (!value || !*value)
+      return false;
+    if (std::string_view(value) == "ordered")
+      return true;
+    // A product cannot fail.
+    std::fprintf(stderr,
+                 "fp8rt: expected FP8_CPU_SUMS in the environment to be "
+                 "'ordered', but got '%.64s', which is ignored\n",
+                 value);
+    return false;
   }();
   return isAsked;
 }
