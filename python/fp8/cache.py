@@ -2,11 +2,13 @@
 
 An entry is a directory, named after all that a program depends on, with the shared object
 and what the compiler said. It appears by being renamed, whole, so that any number of
-processes may look for it and make it at the same time. What does not fit its checksum is
-made anew. Entries hold code that is run: only the user may have written them, or be able to
+processes may look for it and make it at the same time; one alone does where files can be locked,
+and the others wait for it. What does not fit its checksum is made anew. Entries hold code that is run: only the user may have written them, or be able to
 put others in their place. include/fp8/Support/CacheDirectory.h asks the same for kernels.
 """
 
+import contextlib
+import fcntl
 import functools
 import grp
 import hashlib
@@ -17,11 +19,16 @@ import pwd
 import shutil
 import stat
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
 from fp8 import _core
 from fp8.errors import ArgumentError, Error, shorten
+
+
+# Seconds. Who has a file may not be gone with its process: a child of it that was forked meanwhile has it, too.
+_LONGEST_WAIT, _LONGEST_PAUSE = 600, 0.1
 
 
 def get_directory():
@@ -157,6 +164,23 @@ def writes_files(options):
     return any(key in ("fusion-report", "stats", "tune") for key, _ in options)
 
 
+def _lock(descriptor):
+    """Whether a file is this one's at once; otherwise waits until it could be. Raises OSError where files cannot be locked."""
+    start, pause = time.monotonic(), 0.01
+    while time.monotonic() - start < _LONGEST_WAIT:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            continue
+        if pause == 0.01:
+            return True
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        break
+    return False
+
+
 class Entry:
     """Where a program is, or will be."""
 
@@ -190,6 +214,29 @@ class Entry:
         except (OSError, ValueError, KeyError, TypeError, Error):
             shutil.rmtree(self._path, ignore_errors=True)
             return None
+
+    @contextlib.contextmanager
+    def claim(self):
+        """Within it, who claims it in another process or thread waits. Who has waited has nobody wait: where the program is not
+        there then, as without a linker, all compile at once. It saves work, and nothing depends on it."""
+        path, descriptor = self._path.parent / f".lock-{self._path.name}", None
+        try:
+            if not self._is_refused:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            is_ours = descriptor is not None and _lock(descriptor)
+        except OSError:
+            is_ours = False  # Not a place to write to, or none whose files can be locked.
+        try:
+            yield
+        finally:
+            if is_ours:
+                # Others that have opened it look whether the program is there.
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            if descriptor is not None:
+                os.close(descriptor)
 
     def save(self, program, remarks, diagnostics):
         """Keeps a program, or does not: without a linker, space or the right to."""

@@ -1,5 +1,6 @@
 """Compiling."""
 
+import contextlib
 import os
 import sys
 import threading
@@ -186,6 +187,21 @@ def _describe_portable(file):
     return (Diagnostic("remark", 0, 0, file, message, f"{file}: remark: {message}\n"),)
 
 
+def _make(text, name, pairs, entry):
+    """Compiles what an Entry, or None, has not, and whether it did: another process may have been faster."""
+    with contextlib.ExitStack() as stack:
+        if entry is not None:
+            stack.enter_context(entry.claim())
+            found = entry.load()
+            if found is not None:
+                return found, False
+        programs.note()
+        found = _compile(text, name, pairs)
+        if entry is not None:
+            entry.save(*found)
+    return found, True
+
+
 def _find(text, name, pairs, cache):
     """What fp8._core has of a program: beside a checkpoint, in the cache, or compiled; and whether it was the last."""
     key = None
@@ -200,12 +216,9 @@ def _find(text, name, pairs, cache):
         return found, False
     entry = caches.find(cache, text, name, pairs)
     found = None if entry is None else entry.load()
-    is_new = found is None
-    if is_new:
-        programs.note()
-        found = _compile(text, name, pairs)
-        if entry is not None:
-            entry.save(*found)
+    is_new = False
+    if found is None:
+        found, is_new = _make(text, name, pairs, entry)
     if entry is not None and key is not None and entry.path is not None:
         programs.keep(key, entry.path, pairs)
     return found, is_new

@@ -2,15 +2,19 @@
 # REQUIRES: linker
 """Programs on disk: what is found again, what is made anew, and several processes."""
 
+import errno
 import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
+import threading
+import time
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent / "Inputs"))
 import fp8  # noqa: E402
@@ -210,18 +214,66 @@ class Cache(unittest.TestCase):
         self.assertEqual(self.get_entries(), [])
 
     def test_several_processes(self):
-        code = ("import sys, fp8; p = fp8.compile(sys.stdin.read(), 'current', target='cpu', "
-                f"cache={str(self.folder)!r}); print(p.remarks[0].kind)")
+        code = ("import sys, fp8; from fp8 import programs; noted = []\n"
+                "with programs.noting(lambda: noted.append(1)):\n"
+                f"  p = fp8.compile(sys.stdin.read(), 'current', target='cpu', cache={str(self.folder)!r})\n"
+                "print(p.remarks[0].kind, len(noted))")
         processes = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        said = []
         for process in processes:
             process.stdin.write(programs.LINEAR)
             process.stdin.flush()
         for process in processes:
-            self.assertEqual(process.communicate()[0], "fp8\n")
+            said.append(process.communicate()[0])
             self.assertEqual(process.returncode, 0)
+        # One compiles, and the others wait.
+        self.assertEqual(sorted(said), 3 * ["fp8 0\n"] + ["fp8 1\n"])
         (entry,) = self.get_entries()
         self.assertFalse(entry.name.startswith("."))
+
+    def compile_in_threads(self, count=3):
+        """How many of so many threads that want a program compile it, each for a while."""
+        meet, compile_core = threading.Barrier(count), _core.compile
+
+        def compile_slowly(*arguments):
+            time.sleep(0.2)
+            return compile_core(*arguments)
+
+        def run():
+            meet.wait()
+            self.assertIn("linear", self.compile().functions)
+
+        with mock.patch.object(_core, "compile", compile_slowly):
+            threads = [threading.Thread(target=run) for _ in range(count)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return self.count
+
+    def test_threads(self):
+        self.assertEqual(self.compile_in_threads(), 1)
+        self.assertEqual(len(self.get_entries()), 1)
+
+    def test_files_that_cannot_be_locked(self):
+        with mock.patch.object(cache.fcntl, "flock", side_effect=OSError(errno.ENOLCK, "no locks")):
+            self.assertEqual(self.compile_in_threads(), 3)
+
+    def test_who_does_not_end(self):
+        """Nobody waits for it without end."""
+        with mock.patch.object(cache, "_LONGEST_WAIT", 0.05):
+            self.assertEqual(self.compile_in_threads(), 3)
+
+    def test_who_has_died(self):
+        """Its lock goes with it, and what compiles next takes its file away."""
+        code = ("import os, fp8; from pathlib import Path; from fp8 import cache\n"
+                f"with cache.Entry(Path({str(self.folder / 'x')!r})).claim(): os._exit(1)")
+        subprocess.run([sys.executable, "-c", code], check=False)
+        self.assertEqual([path.name for path in self.get_entries()], [".lock-x"])
+        with cache.Entry(self.folder / "x").claim():
+            pass
+        self.assertEqual(self.get_entries(), [])
 
     def test_the_usual_place(self):
         os.environ["XDG_CACHE_HOME"] = str(self.folder)
