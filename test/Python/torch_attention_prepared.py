@@ -16,7 +16,8 @@ from torch.nn import functional as F
 
 import fp8
 import fp8.torch
-from fp8.torch import attention_backward, attention_calls, attention_ops, attention_programs, attention_ready, coded_results
+from fp8.torch import (attention_backward, attention_calls, attention_ops, attention_programs, attention_ready, coded_results,
+                       linear_ops)
 
 GPU = attention_backward, attention_calls, attention_ops, attention_programs, attention_ready, coded_results
 DPA = fp8.DelayedScaling(amax_history_len=3, fp8_dpa=True)
@@ -50,6 +51,7 @@ def prepare(is_on):
         if not is_on:
             stack.enter_context(mock.patch.object(attention_ready.Functions, "add", lambda *arguments: None))
             stack.enter_context(mock.patch.object(attention_ready.Calls, "keep", lambda *arguments: None))
+            stack.enter_context(mock.patch.object(linear_ops.Unit, "_prepare", lambda *arguments: None))
         yield
 
 
@@ -61,13 +63,13 @@ def emulate():
         yield
 
 
-def train(recipe, steps=3, **options):
+def train(recipe, steps=3, positions=24, **options):
     """Results, gradients and the state of some steps of several sizes."""
     model = fp8.torch.convert_to_fp8_training(Block(**options), recipe, first_last_bf16=0, filter=lambda name, module: (
         name == "" or name == "out" and recipe is MHA), transposed_codes="copy", target="sm_90a")
     found = []
     for step in range(steps):
-        x = make(1 if step != 1 else 2, 24, 64, seed=step).requires_grad_()
+        x = make(1 if step != 1 else 2, positions, 64, seed=step).requires_grad_()
         y = model(x)
         y.float().square().sum().backward()
         with torch.no_grad():
@@ -93,6 +95,17 @@ class Prepared(unittest.TestCase):
             for recipe, is_outer in ((DPA, False), (MHA, True), (fp8.Float8CurrentScaling(fp8_dpa=True), False), (ROTATED, False)):
                 # With a gradient and without, of two sizes.
                 self.assertLessEqual(self.check(train, recipe, is_outer=is_outer), 4)
+
+    def test_results_in_codes(self):
+        """A layer that multiplies them is looked at once for each size, with a gradient and without: of a multiple of 16 rows,
+        since of others programs take numbers. So are turned codes and numbers of codes."""
+        forward, turned = linear_ops.Unit._forward_coded, attention_programs._get_turn
+        with emulate(), mock.patch.object(linear_ops.Unit, "_forward_coded", autospec=True, side_effect=forward) as general, (
+                mock.patch.object(attention_programs, "_get_turn", side_effect=turned)) as turns:
+            self.check(train, MHA, 4, 32)
+        # Before without what is prepared: in each step with a gradient and without.
+        self.assertEqual(general.call_count, 8 + 2)
+        self.assertEqual(turns.call_count, 4 + 2)
 
     def test_on_a_cpu(self):
         self.assertEqual(self.check(train, DPA, 4), 4)

@@ -7,7 +7,7 @@ import torch
 
 import fp8
 from fp8.compiler import get_default_target
-from fp8.torch import attention_dropout, attention_transforms, expected
+from fp8.torch import attention_dropout, attention_ready, attention_transforms, expected
 from fp8.torch.dense import is_on_gpu, make_dense
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
@@ -477,20 +477,39 @@ def _widen_blocks(codes, factors, block, dtype):
     return (codes.float() * factors).to(dtype)
 
 
+def _find_format(codes):
+    return next(name for name, kind in CODES.items() if kind == codes.dtype)
+
+
+def _call(told, find, *tensors):
+    """The one result of the function that `find` finds, of tensors in row-major order; `told` tells those on a GPU apart."""
+    results = attention_ready.shared.run(told, list(tensors)) if is_on_gpu(tensors[0]) else None
+    if results is None:
+        function = find()
+        results = [function(*tensors)]
+        attention_ready.shared.add(told, function, tensors)
+    return results[0]
+
+
 def widen(codes, factor, dtype, block=0):
     """Numbers of a 16-bit type by one kernel: PyTorch's operations are three. With blocks of positions they have factors, where
     dimensions of both are the same."""
     if block and factor.dim() == 4:
         return _widen_blocks(codes, factor, block, dtype)
-    format_ = next(name for name, kind in CODES.items() if kind == codes.dtype)
-    run = get_dequantize(ELEMENTS[dtype], format_, codes.shape[3], get_default_target())
-    return run(make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)).reshape(codes.shape)
+
+    def find():
+        return get_dequantize(ELEMENTS[dtype], _find_format(codes), codes.shape[3], get_default_target())
+
+    tensors = make_dense(codes).reshape(-1, codes.shape[3]), factor.reshape(1, 1)
+    return _call(("widen", dtype, codes.dtype, codes.shape[3]), find, *tensors).reshape(codes.shape)
 
 
 def turn(codes):
     """Codes of a matrix with its rows beside each other, which the gradient of a weight takes."""
-    format_ = next(name for name, kind in CODES.items() if kind == codes.dtype)
-    return _get_turn(format_, codes.shape[1], get_default_target() if is_on_gpu(codes) else "cpu")(codes)
+    def find():
+        return _get_turn(_find_format(codes), codes.shape[1], get_default_target() if is_on_gpu(codes) else "cpu")
+
+    return _call(("turn", codes.dtype, codes.shape[1]), find, codes)
 
 
 @functools.lru_cache(maxsize=64)

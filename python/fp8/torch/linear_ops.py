@@ -17,7 +17,7 @@ from fp8.torch import operations, seeds, shared_codes
 from fp8.torch.coded_results import CodedResult, turn
 from fp8.torch.dense import make_dense, wait
 from fp8.torch.gathered import BACKWARD, FORWARD, is_gathered
-from fp8.torch.linear_programs import Shape, reuses_activations
+from fp8.torch.linear_programs import ELEMENTS, Shape, reuses_activations
 from fp8.torch.shard_programs import find_codes, get_dtype, keeps_one_order, read_rule
 
 _numbers = itertools.count()
@@ -58,7 +58,10 @@ class _Function:
 
 
 # The numbers that functions have among prepared calls.
-_KINDS = {"forward": 0, "train": 1, "backward": 2, "dgrad": 3, "wgrad": 4, "reuse": 5}
+_KINDS = {"forward": 0, "train": 1, "backward": 2, "dgrad": 3, "wgrad": 4, "reuse": 5, "coded_bf16": 6, "coded_f16": 7,
+          "coded_f32": 8}
+# Codes do not say what type results have.
+_CODED = {dtype: f"coded_{element}" for dtype, element in ELEMENTS.items()}
 
 
 class Unit:
@@ -150,14 +153,23 @@ class Unit:
         """The same as `forward` of a CodedResult that `find_coded` takes: its codes are multiplied, and kept."""
         if self.before_call:
             self.before_call()
-        self.dtype, has_bias = x.dtype, bias is not None
+        self.dtype = x.dtype
+        own, codes = self._list_weight(weight, x.dtype, ""), make_dense(x.codes)
+        results = self._prepared.run(_KINDS[_CODED[x.dtype]], [codes, *own.values(), x.factor, bias], False)
+        if results is None:
+            results = self._forward_coded(x, codes, weight, bias, own)
+        if saves:
+            *_, is_turned = self.find_coded(x, weight, bias is not None)
+            results += [turn(codes) if is_turned else codes, x.factor]
+        return results
+
+    def _forward_coded(self, x, codes, weight, bias, own):
+        has_bias = bias is not None
         with torch.no_grad():
-            function, names, is_turned = self.find_coded(x, weight, has_bias)
+            function, names, _ = self.find_coded(x, weight, has_bias)
             values = self._get_weight(weight, x.shape[0], has_bias, not self.steps, x.dtype)
-            codes = make_dense(x.codes)
             results = function({**dict(zip(names, (codes, x.factor))), "bias": bias, **values}, self.state)
-            if saves:
-                results += [turn(codes) if is_turned else codes, x.factor]
+        self._prepare(_CODED[x.dtype], function, (names[0], *own, names[1], "bias"), [codes, *own.values(), x.factor, bias])
         return results
 
     def _make_shape(self, rows, weight_sizes, dtype, has_bias):
