@@ -132,6 +132,24 @@ class WrittenWeightsTest(unittest.TestCase):
         for recipe in sample("block", "current"):
             self.check_taken(self.train(recipe, run))
 
+    def test_averages(self):
+        """As they are swapped in for an evaluation, through what PyTorch does not count."""
+        def run(way):
+            way.step(2)
+            kept = [value.detach().clone() for value in way.model.parameters()]
+            way.model.eval()
+            for value in way.model.parameters():
+                value.data.mul_(0.5)
+            with torch.no_grad():
+                way.results.append(way.run())
+            for value, before in zip(way.model.parameters(), kept):
+                value.data.copy_(before)
+            way.model.train()
+            way.step()
+
+        for recipe in sample("current", "rowwise"):
+            self.check_taken(self.train(recipe, run))
+
     def test_accumulated(self):
         def run(way):
             for _ in range(3):

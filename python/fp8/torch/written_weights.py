@@ -93,11 +93,20 @@ class WrittenWeights:
             layer.weight = parameter
             self._find_optimizer(parameter)._fp8_plan.take_layer(parameter, layer)
         unit = layer._get_unit(layer.recipe)
+        if self._has_turned(name, layer) and unit.held is not None:
+            unit.held.drop()
         values = unit.held and unit.held.get(parameter)
         if values is None:  # Something else than a step has changed it.
             self._find_optimizer(parameter)._fp8_plan.write_codes([parameter])
             values = unit.held and unit.held.get(parameter)
         return values
+
+    def _has_turned(self, name, layer):
+        """Whether the module that has a weight trains where it evaluated before, or the other way round: as Linear.train, since what
+        evaluates may have written weights through `.data`."""
+        is_training = self._model.get_submodule(name.rpartition(".")[0]).training
+        has_turned, layer.training = layer.training != is_training, is_training
+        return has_turned
 
     def _find_optimizer(self, parameter):
         return next((each for each in reversed(self._optimizers) if id(parameter) in _list_ids(each)), None)
