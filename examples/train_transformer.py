@@ -184,8 +184,7 @@ class Run:
                     "fp8": self.backend.state_dict() if self.backend else None}, path)
 
     def load(self, path):
-        # A file of one's own: a backend's states are NumPy's arrays, which are not weights.
-        saved = torch.load(path, weights_only=False)
+        saved = torch.load(path)
         self.plain.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.losses = saved["losses"]

@@ -3,6 +3,7 @@
 import functools
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 
 import torch
 import torch._inductor
@@ -412,8 +413,9 @@ class Backend:
             part.steps = self._ends_steps
 
     def state_dict(self):
-        """The states of all parts, by the parts' names: what goes into a checkpoint."""
-        return {name: holder.state.state_dict() for name, holder in self._list_holders().items()}
+        """The states of all parts, by the parts' names: what goes into a checkpoint, as tensors, which torch.load takes."""
+        return {name: {key: torch.from_numpy(array) for key, array in holder.state.state_dict().items()}
+                for name, holder in self._list_holders().items()}
 
     def load_state_dict(self, state_dict, strict=True):
         """The inverse, after the first call of the model has compiled its parts."""
@@ -422,6 +424,8 @@ class Backend:
             raise ArgumentError(f"expected states of {', '.join(names) or 'no parts'}, but got "
                                 f"those of {', '.join(state_dict) or 'none'}")
         for name, state in state_dict.items():
+            if isinstance(state, Mapping):  # Of NumPy's arrays in older checkpoints.
+                state = {key: value.cpu() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
             names[name].state.load_state_dict(state, strict)
         if self._written:
             self._written.drop()
