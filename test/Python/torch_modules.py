@@ -122,6 +122,16 @@ class Layers(unittest.TestCase):
         self.assertEqual(len(layer.units["current,pow2=true"].used),
                          linear_programs.Programs.MOST_ROWS + 1)
 
+    def test_parameters_of_another_size(self):
+        """As a head's when a model is given more words."""
+        for recipe in ("current", "delayed"):
+            layer, x = make_layer(recipe), make_input(32, 64)
+            run(layer, x)
+            other = make_layer(recipe, outputs=112)
+            layer.weight, layer.bias = other.weight, other.bias
+            self.assertTrue(torch.equal(run(layer, x)[0], run(other, x)[0]))
+        self.assertEqual(layer.units[recipe].state.steps, 2)  # Histories go on.
+
     def test_nothing_in(self):
         layer, x = make_layer(), make_input(0, 64)
         y, dx, gradients = run(layer, x)

@@ -104,11 +104,11 @@ class Unit:
     def _get(self, name, rows, weight, has_bias, device=None, dtype=None):
         """A function for that many rows, None for one for any number; `dtype` is what the weight is
         rounded to."""
-        key = name, rows, dtype or weight.dtype, (device or weight.device).type
-        return self._functions.get(key) or self._find(key, weight.shape, has_bias)
+        key = name, rows, dtype or weight.dtype, (device or weight.device).type, weight.shape
+        return self._functions.get(key) or self._find(key, has_bias)
 
-    def _find(self, key, weight_sizes, has_bias):
-        name, rows, dtype, device = key
+    def _find(self, key, has_bias):
+        name, rows, dtype, device, weight_sizes = key  # A parameter may be replaced by one of another size.
         shape = self._make_shape(rows, weight_sizes, dtype, has_bias)
         program = self.programs.get(shape, device)
         function = program.functions[name]
@@ -125,7 +125,7 @@ class Unit:
     def find_coded(self, x, weight, has_bias):
         """What multiplies a CodedResult, (function, names of codes, whether a backward wants them turned), or None if the
         recipe has other codes of x than these. Its programs have the slots of all others, of which that of x is not used."""
-        key = "coded", *x.shape, x.dtype, x.codes.dtype, x.device.type, has_bias
+        key = "coded", *x.shape, weight.shape, x.dtype, x.codes.dtype, x.device.type, has_bias
         if key not in self._functions:
             self._functions[key] = self._find_coded(x, weight, has_bias)
         return self._functions[key]
