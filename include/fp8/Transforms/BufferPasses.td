@@ -66,7 +66,8 @@ def DecomposeAggregatesPass : Pass<"fp8-decompose-aggregates"> {
     (`linalg.softmax`, `winograd_*`) are first decomposed through their own
     interface, `linalg.pack` and `linalg.unpack` into padding, reshapes and
     transposes, or a gather where the extents of tiles show at run time, and
-    `tensor.reshape` into a collapse and an expansion. A constant of equal
+    `tensor.reshape` into a collapse and an expansion. A `tensor.gather` becomes
+    a loop over its elements. A constant of equal
     elements that takes more than a MiB becomes a `linalg.fill`: it would be
     spelled out in the program's data. Of a large `tensor.pad` with known
     borders only these are filled, in place of all of the result; one of or to a

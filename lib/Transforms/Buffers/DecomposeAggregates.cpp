@@ -26,6 +26,7 @@ namespace mlir::fp8 {
 
 using namespace mlir;
 using mlir::fp8::gatherPack;
+using mlir::fp8::gatherSlices;
 using mlir::fp8::gatherUnPack;
 using mlir::fp8::gatherWindow;
 using mlir::fp8::isWindow;
@@ -325,6 +326,10 @@ static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
     gatherUnPack(rewriter, unpack);
     return success();
   }
+  if (auto gather = dyn_cast<tensor::GatherOp>(op)) {
+    gatherSlices(rewriter, gather);
+    return success();
+  }
   if (auto pad = dyn_cast<tensor::PadOp>(op)) {
     if (hasNothingToCopy(pad))
       fillPad(rewriter, pad);
@@ -372,7 +377,7 @@ struct DecomposeAggregatesPass
                                 collapse.getReassociationIndices())) ||
           (pad && (hasNothingToCopy(pad) || hasNarrowBorders(pad))) ||
           isa<linalg::AggregatedOpInterface, linalg::PackOp, linalg::UnPackOp,
-              tensor::ReshapeOp>(op) ||
+              tensor::GatherOp, tensor::ReshapeOp>(op) ||
           isLargeSplat(op))
         ops.push_back(op);
     });

@@ -1,4 +1,4 @@
-//===- GatherTiles.cpp - Tiles whose extents show at run time -------------===//
+//===- GatherTiles.cpp - Loops that gather elements -----------------------===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
@@ -132,4 +131,46 @@ void fp8::gatherUnPack(RewriterBase &rewriter, linalg::UnPackOp op) {
         return indices;
       });
   rewriter.replaceOp(op, plain);
+}
+
+void fp8::gatherSlices(RewriterBase &rewriter, tensor::GatherOp op) {
+  Location loc = op.getLoc();
+  Value source = op.getSource(), coordinates = op.getIndices();
+  ArrayRef<int64_t> gathered = op.getGatherDims();
+  int64_t rank = op.getSourceType().getRank();
+  int64_t batches = op.getIndicesType().getRank() - 1;
+  RankedTensorType type = op.getResultType();
+  // Those dimensions are dropped, or are of one element.
+  bool keepsDims = type.getRank() == batches + rank;
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(rewriter, loc, coordinates);
+  sizes.pop_back();
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (!llvm::is_contained(gathered, dim))
+      sizes.push_back(tensor::getMixedSize(rewriter, loc, source, dim));
+    else if (keepsDims)
+      sizes.push_back(rewriter.getIndexAttr(1));
+  }
+  Value result =
+      gather(rewriter, loc, source, type, sizes,
+             [&](ImplicitLocOpBuilder &b, ValueRange own) {
+               SmallVector<Value> place(own.take_front(batches)), indices(rank);
+               for (auto [k, dim] : llvm::enumerate(gathered)) {
+                 place.push_back(arith::ConstantIndexOp::create(b, k));
+                 Value index = tensor::ExtractOp::create(b, coordinates, place);
+                 place.pop_back();
+                 if (!index.getType().isIndex())
+                   index =
+                       arith::IndexCastOp::create(b, b.getIndexType(), index);
+                 indices[dim] = index;
+               }
+               for (int64_t dim = 0, next = batches; dim < rank; ++dim) {
+                 if (indices[dim])
+                   next += keepsDims;
+                 else
+                   indices[dim] = own[next++];
+               }
+               return indices;
+             });
+  rewriter.replaceOp(op, result);
 }

@@ -1,4 +1,4 @@
-//===- GatherTiles.h - Tiles whose extents show at run time -----*- C++ -*-===//
+//===- GatherTiles.h - Loops that gather elements ---------------*- C++ -*-===//
 //
 // Part of the fp8 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,6 +10,7 @@
 #define FP8_LIB_TRANSFORMS_BUFFERS_GATHERTILES_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::fp8 {
@@ -18,6 +19,9 @@ namespace mlir::fp8 {
 /// tensors into tiles of static extents only.
 void gatherPack(RewriterBase &rewriter, linalg::PackOp op);
 void gatherUnPack(RewriterBase &rewriter, linalg::UnPackOp op);
+
+/// Replaces a tensor.gather, which upstream does not bufferize, by such a loop.
+void gatherSlices(RewriterBase &rewriter, tensor::GatherOp op);
 
 } // namespace mlir::fp8
 

@@ -54,6 +54,17 @@ func.func @f(%x: tensor<4x4xf32> {fp8.name = "x"}) -> (tensor<4x4xf32> {fp8.name
   return %r : tensor<4x4xf32>
 }""", {"x": x}), 2 * x)
 
+# Slices at places that another tensor names, with and without the dimensions that are gathered.
+GATHER = """
+func.func @f(%x: tensor<7x5x3xf32> {{fp8.name = "x"}}, %at: tensor<4x2x{count}xi32> {{fp8.name = "at"}})
+    -> (tensor<{result}xf32> {{fp8.name = "y"}}) {{
+  %0 = tensor.gather %x[%at] gather_dims([{dims}]) : (tensor<7x5x3xf32>, tensor<4x2x{count}xi32>) -> tensor<{result}xf32>
+  return %0 : tensor<{result}xf32>
+}}"""
+x, at = normal(7, 5, 3), np.stack([random.integers(0, 7, (4, 2)), random.integers(0, 3, (4, 2))], -1).astype(np.int32)
+check("gather", run(GATHER.format(count=2, dims="0, 2", result="4x2x5"), {"x": x, "at": at}), x[at[..., 0], :, at[..., 1]])
+check("gather", run(GATHER.format(count=1, dims="0", result="4x2x1x5x3"), {"x": x, "at": at[..., :1]}), x[at[..., :1]])
+
 # Shapes that show at run time only.
 RESHAPE = """
 func.func @f(%x: tensor<{source}xf32> {{fp8.name = "x"}}) -> (tensor<{result}xf32> {{fp8.name = "y"}}) {{

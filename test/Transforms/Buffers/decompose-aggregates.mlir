@@ -167,3 +167,33 @@ func.func @small_pad(%x: tensor<4x5xf32>) -> tensor<5x6xf32> {
   } : tensor<4x5xf32> to tensor<5x6xf32>
   return %0 : tensor<5x6xf32>
 }
+
+// -----
+
+// What upstream does not bufferize: a place of each batch names what is taken.
+// CHECK:       #[[ALL:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-LABEL: func.func @gather
+// CHECK-SAME:    %[[X:.*]]: tensor<8x6x9xf32>, %[[AT:.*]]: tensor<5x2xi32>
+// CHECK:       %[[Y:.*]] = linalg.generic {indexing_maps = [#[[ALL]]], iterator_types = ["parallel", "parallel"]} outs(%{{.*}} : tensor<5x6xf32>)
+// CHECK:         %[[BATCH:.*]] = linalg.index 0
+// CHECK:         %[[COLUMN:.*]] = linalg.index 1
+// CHECK:         %[[FIRST:.*]] = tensor.extract %[[AT]][%[[BATCH]], %c0{{.*}}]
+// CHECK:         %[[I:.*]] = arith.index_cast %[[FIRST]]
+// CHECK:         %[[SECOND:.*]] = tensor.extract %[[AT]][%[[BATCH]], %c1{{.*}}]
+// CHECK:         %[[K:.*]] = arith.index_cast %[[SECOND]]
+// CHECK:         %[[E:.*]] = tensor.extract %[[X]][%[[I]], %[[COLUMN]], %[[K]]]
+// CHECK:         linalg.yield %[[E]]
+// CHECK:       return %[[Y]]
+func.func @gather(%x: tensor<8x6x9xf32>, %at: tensor<5x2xi32>) -> tensor<5x6xf32> {
+  %0 = tensor.gather %x[%at] gather_dims([0, 2]) : (tensor<8x6x9xf32>, tensor<5x2xi32>) -> tensor<5x6xf32>
+  return %0 : tensor<5x6xf32>
+}
+
+// Dimensions that are gathered may be kept, of one element each.
+// CHECK-LABEL: func.func @gather_keeping
+// CHECK:       %[[COLUMN:.*]] = linalg.index 3
+// CHECK:       tensor.extract %{{.*}}[%{{.*}}, %[[COLUMN]]] : tensor<?x6xf32>
+func.func @gather_keeping(%x: tensor<?x6xf32>, %at: tensor<3x?x1xindex>) -> tensor<3x?x1x6xf32> {
+  %0 = tensor.gather %x[%at] gather_dims([0]) : (tensor<?x6xf32>, tensor<3x?x1xindex>) -> tensor<3x?x1x6xf32>
+  return %0 : tensor<3x?x1x6xf32>
+}
