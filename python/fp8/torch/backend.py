@@ -424,7 +424,7 @@ class Backend:
             raise ArgumentError(f"expected states of {', '.join(names) or 'no parts'}, but got "
                                 f"those of {', '.join(state_dict) or 'none'}")
         for name, state in state_dict.items():
-            if isinstance(state, Mapping):  # Of NumPy's arrays in older checkpoints.
+            if isinstance(state, Mapping):  # Older checkpoints have NumPy's arrays.
                 state = {key: value.cpu() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
             names[name].state.load_state_dict(state, strict)
         if self._written:
