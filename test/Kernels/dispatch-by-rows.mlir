@@ -34,6 +34,18 @@ func.func @plain(%a: tensor<?x4096xbf16>, %b: tensor<14336x4096xbf16>) -> tensor
   return %d : tensor<?x14336xbf16>
 }
 
+// Codes that kernels read have more for numbers in between, where the next one's tiles would fill waves of blocks badly.
+// CHECK-LABEL: func.func @waves(
+// CHECK: fp8_gpu.few_rows = [#fp8_gpu.few_rows<most = 16,
+// CHECK-SAME: <most = 1024, config = #fp8_sm90.gemm<tile_m = 176,
+// CHECK-SAME: <most = 1280, config = #fp8_sm90.gemm<tile_m = 216,
+!wide = !fp8.scaled<5120x8192xf8E4M3FN, block = [128, 128], scale = f32>
+func.func @waves(%a: tensor<?x8192xbf16>, %b: !wide) -> tensor<?x5120xbf16> {
+  %w = fp8.dequantize %b {fp8.folded} : !wide -> tensor<5120x8192xbf16>
+  %d = fp8.matmul %a, %w accumulate = fast : tensor<?x8192xbf16>, tensor<5120x8192xbf16> -> tensor<?x5120xbf16>
+  return %d : tensor<?x5120xbf16>
+}
+
 // An amax is recorded in place, of one launch.
 // CHECK-LABEL: func.func @amax(
 // CHECK-NOT: few_rows

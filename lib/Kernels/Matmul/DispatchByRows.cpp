@@ -34,8 +34,10 @@ static constexpr int64_t kRows[] = {16, 32, 64, 128, 256, 512, 1024, 4096};
 
 /// One for a number in between needs another kernel. Products of codes with
 /// factors of their own have it where the next one is expected to take so many
-/// times as long: on an H200 it was up to 1.6.
-static constexpr int64_t kRowsBetween[] = {8, 24, 48, 96, 192, 384, 768};
+/// times as long: on an H200 it was up to 1.6. From 1024 rows on tiles fill
+/// waves of blocks well or badly.
+static constexpr int64_t kRowsBetween[] = {
+    3072, 2048, 1536, 1280, 768, 640, 384, 320, 224, 192, 160, 96, 48, 24, 8};
 static constexpr double kLeastGain = 1.08;
 
 namespace {
@@ -52,30 +54,56 @@ struct DispatchByRowsPass
 };
 } // namespace
 
+/// The fastest config for so many rows of all that `choices` have, or a new
+/// one, which costs compile time, where those are expected to take longer.
+static KernelConfigAttrInterface selectOrReuse(ArrayRef<FewRowsAttr> choices,
+                                               const MatmulSpec &spec,
+                                               int64_t rows,
+                                               const KernelGenerator &generator,
+                                               GPUTargetAttr target) {
+  MatmulSpec known = spec;
+  known.m = rows;
+  std::string unused;
+  auto getCost = [&](FewRowsAttr choice) {
+    return generator.getCost(
+        known, cast<KernelConfigAttrInterface>(choice.getConfig()), target);
+  };
+  FewRowsAttr best =
+      *llvm::min_element(choices, [&](FewRowsAttr one, FewRowsAttr other) {
+        return getCost(one) < getCost(other);
+      });
+  FailureOr<KernelConfigAttrInterface> config =
+      generator.select(known, target, unused);
+  if (failed(config) ||
+      failed(generator.checkFit(spec, *config, target, unused)) ||
+      getCost(best) <= kLeastGain * generator.getCost(known, *config, target))
+    return cast<KernelConfigAttrInterface>(best.getConfig());
+  return *config;
+}
+
 /// Adds to `choices`, whose last one is for `rows`, those in between the one
-/// before it, for `before`, and it.
+/// before it, for `before`, and it: from many rows to few, each beside the
+/// next.
 static void addBetween(SmallVectorImpl<FewRowsAttr> &choices,
                        const MatmulSpec &spec, int64_t before, int64_t rows,
                        const KernelGenerator &generator, GPUTargetAttr target) {
   if (!copiesFactors(spec.b.lifting) && !spec.isMicroscaled())
     return;
-  auto next = cast<KernelConfigAttrInterface>(choices.back().getConfig());
+  size_t place = choices.size() - 1;
   for (int64_t between : kRowsBetween) {
     if (between <= before || between >= rows)
       continue;
     MatmulSpec known = spec;
     known.m = between;
-    std::string unused;
-    FailureOr<KernelConfigAttrInterface> config =
-        generator.select(known, target, unused);
-    if (failed(config) ||
-        failed(generator.checkFit(spec, *config, target, unused)) ||
-        generator.getCost(known, *config, target) * kLeastGain >
-            generator.getCost(known, next, target))
+    auto next = cast<KernelConfigAttrInterface>(choices[place].getConfig());
+    KernelConfigAttrInterface config =
+        selectOrReuse(choices, spec, between, generator, target);
+    if (generator.getCost(known, config, target) * kLeastGain >
+        generator.getCost(known, next, target))
       continue;
-    choices.insert(std::prev(choices.end()),
+    choices.insert(choices.begin() + place,
                    FewRowsAttr::get(spec.a.elementType.getContext(), between,
-                                    *config, /*kernel=*/SymbolRefAttr()));
+                                    config, /*kernel=*/SymbolRefAttr()));
   }
 }
 
