@@ -28,7 +28,7 @@ from fp8.errors import ArgumentError, Error, shorten
 
 
 # Seconds. Who has a file may not be gone with its process: a child of it that was forked meanwhile has it, too.
-_LONGEST_WAIT, _LONGEST_PAUSE = 600, 0.1
+_LONGEST_WAIT, _LONGEST_PAUSE = 240, 0.1
 
 
 def get_directory():
@@ -219,23 +219,24 @@ class Entry:
     def claim(self):
         """Within it, who claims it in another process or thread waits. Who has waited has nobody wait: where the program is not
         there then, as without a linker, all compile at once. It saves work, and nothing depends on it."""
-        path, descriptor = self._path.parent / f".lock-{self._path.name}", None
+        path, descriptor, is_ours = self._path.parent / f".lock-{self._path.name}", None, False
         try:
-            if not self._is_refused:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            is_ours = descriptor is not None and _lock(descriptor)
-        except OSError:
-            is_ours = False  # Not a place to write to, or none whose files can be locked.
-        try:
+            try:
+                if not self._is_refused:
+                    self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                is_ours = descriptor is not None and _lock(descriptor)
+            except OSError:
+                pass  # Not a place to write to, or none whose files can be locked.
             yield
         finally:
             if is_ours:
                 # Others that have opened it look whether the program is there.
                 with contextlib.suppress(OSError):
                     os.unlink(path)
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
             if descriptor is not None:
+                with contextlib.suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
                 os.close(descriptor)
 
     def save(self, program, remarks, diagnostics):

@@ -132,6 +132,17 @@ class Layers(unittest.TestCase):
             self.assertTrue(torch.equal(run(layer, x)[0], run(other, x)[0]))
         self.assertEqual(layer.units[recipe].state.steps, 2)  # Histories go on.
 
+    def test_part_of_a_weight(self):
+        """In the same memory, and at the same version, as codes that an optimizer's step has made."""
+        layer, x = make_layer("current"), make_input(32, 64)
+        optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+        fp8.torch.fuse_optimizer(layer, optimizer)
+        run(layer, x)
+        optimizer.step()
+        layer.weight = nn.Parameter(layer.weight.detach()[:64])
+        layer.bias = nn.Parameter(layer.bias.detach()[:64])
+        self.assertLess(get_error(layer(x), F.linear(x, layer.weight, layer.bias)), 0.06)
+
     def test_nothing_in(self):
         layer, x = make_layer(), make_input(0, 64)
         y, dx, gradients = run(layer, x)

@@ -81,14 +81,14 @@ class HeldCodes:
 
     def mark(self, weight):
         """Codes are those of a weight as it is now."""
-        self._key = weight.data_ptr(), weight._version
+        self._key = weight.data_ptr(), weight._version, weight.shape
 
     def drop(self):
         self._key = None
 
     def get(self, weight):
         """`values`, or None if they are not those of the weight as it is."""
-        return self.values if self._key == (weight.data_ptr(), weight._version) else None
+        return self.values if self._key == (weight.data_ptr(), weight._version, weight.shape) else None
 
 
 def find_overlaps(model):
