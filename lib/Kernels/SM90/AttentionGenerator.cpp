@@ -78,7 +78,10 @@ static bool isRaised(const AttentionSpec &spec, int64_t tileQ) {
 static bool raisesOnOverflow(const AttentionSpec &spec) {
   bool fitsOneWarpgroup =
       !ShapedType::isDynamic(spec.queries) && spec.queries <= 64;
-  return spec.v.isBF16() && !fitsOneWarpgroup &&
+  // Short rows have three warpgroups over 96 keys, which no page has.
+  bool cutsPages = spec.pageSize && spec.headDim <= 64;
+  return spec.v.isBF16() && !fitsOneWarpgroup && !cutsPages &&
+         spec.accumulate != Accumulate::Promote &&
          spec.headDimOfV <= spec.headDim &&
          (spec.headDimOfV <= 192 || spec.hidesLast()) && spec.factorOfP == 1 &&
          !spec.mask && !spec.cap && !spec.dropThreshold && !spec.invariant;
