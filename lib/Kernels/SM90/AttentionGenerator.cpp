@@ -71,7 +71,7 @@ static bool isRaised(const AttentionSpec &spec, int64_t tileQ) {
 }
 
 /// Whether rows raise their maxima only where powers outgrow their type: on an
-/// H200 in bf16 10 to 14 % faster with 128 columns, 2 to 3 with 64, and 5 to 15
+/// H200 in bf16 9 to 14 % faster with 128 columns, 2 to 3 with 64, and 6 to 15
 /// with others, but for 256 where all keys are seen. Codes outgrow theirs too
 /// often, and are slower below 20000 keys. Other work with scores was not
 /// timed.
