@@ -130,15 +130,22 @@ LogicalResult BuildKernelsPass::build(KernelOpInterface op,
   auto fewRows = op->getAttrOfType<ArrayAttr>(kFewRowsAttrName);
   if (!fewRows)
     return success();
+  // A config may come back for more rows.
+  llvm::SmallDenseMap<Attribute, SymbolRefAttr> kernelOf;
+  kernelOf[op->getAttr(kConfigAttrName)] = *kernel;
   SmallVector<Attribute> built;
   for (auto choice : fewRows.getAsRange<FewRowsAttr>()) {
-    kernel =
-        build(op, **spec, cast<KernelConfigAttrInterface>(choice.getConfig()),
-              target, kernels);
-    if (failed(kernel))
-      return failure();
+    SymbolRefAttr &own = kernelOf[choice.getConfig()];
+    if (!own) {
+      kernel =
+          build(op, **spec, cast<KernelConfigAttrInterface>(choice.getConfig()),
+                target, kernels);
+      if (failed(kernel))
+        return failure();
+      own = *kernel;
+    }
     built.push_back(FewRowsAttr::get(&getContext(), choice.getMost(),
-                                     choice.getConfig(), *kernel));
+                                     choice.getConfig(), own));
   }
   op->setAttr(kFewRowsAttrName, ArrayAttr::get(&getContext(), built));
   return success();

@@ -121,6 +121,43 @@ struct Kernels {
 };
 } // namespace
 
+/// Where a kernel comes back for more rows, `kernels` become each one once,
+/// with its number in place of rows; the result is the number of the one that
+/// computes `rows`. A launch is a lot of code, a number is an instruction or
+/// two. Otherwise nothing changes.
+static Value numberKernels(OpBuilder &builder, Location loc, Kernels &kernels,
+                           Value rows) {
+  SmallVector<FewRowsAttr> choices = kernels.choices, once;
+  auto find = [&](SymbolRefAttr symbol) {
+    return llvm::find_if(
+        once, [&](FewRowsAttr choice) { return choice.getKernel() == symbol; });
+  };
+  for (FewRowsAttr choice : choices)
+    if (find(choice.getKernel()) == once.end())
+      once.push_back(FewRowsAttr::get(builder.getContext(), once.size(),
+                                      choice.getConfig(), choice.getKernel()));
+  auto getConstant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto getNumber = [&](SymbolRefAttr symbol) {
+    return getConstant(find(symbol) - once.begin());
+  };
+  bool isRepeated = find(kernels.symbol) != once.end();
+  if (!isRepeated && once.size() == choices.size())
+    return rows;
+  Value number = getNumber(kernels.symbol);
+  for (FewRowsAttr choice : llvm::reverse(choices)) {
+    Value isFew = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
+                                        rows, getConstant(choice.getMost()));
+    number = arith::SelectOp::create(builder, loc, isFew,
+                                     getNumber(choice.getKernel()), number);
+  }
+  if (isRepeated)
+    kernels.symbol = once.pop_back_val().getKernel();
+  kernels.choices = std::move(once);
+  return number;
+}
+
 static FailureOr<SmallVector<Value>>
 launch(OpBuilder &builder, KernelOpInterface op, const Kernels &kernels,
        const KernelOperands &operands, SymbolTableCollection &symbols) {
@@ -133,8 +170,11 @@ launch(OpBuilder &builder, KernelOpInterface op, const Kernels &kernels,
              << kFewRowsAttrName << "', but got " << out.getType();
     rows = builder.createOrFold<tensor::DimOp>(op.getLoc(), out, rank - 2);
   }
-  FailureOr<SmallVector<Value>> results = launch(
-      builder, op, kernels.choices, kernels.symbol, rows, operands, symbols);
+  Kernels once = kernels;
+  if (!kernels.choices.empty())
+    rows = numberKernels(builder, op.getLoc(), once, rows);
+  FailureOr<SmallVector<Value>> results =
+      launch(builder, op, once.choices, once.symbol, rows, operands, symbols);
   if (failed(results))
     return failure();
   return op.buildResults(builder, *results);

@@ -153,6 +153,20 @@ def run_product(name, kind, args, k):
     return failures
 
 
+def run_unknown_rows(name, kind, args):
+    """How many rows there are shows at run time: a program has several kernels, of which one may come back for more rows."""
+    rng, (n, k) = np.random.default_rng(10), (136, 384)
+    b = Drawn("b", kind, (n, k), rng)
+    values = b.values / (float(b.arrays[2][0, 0]) if kind[3] else 1)
+    types = tensor(("?", k), "bf16"), tensor((n, k), "bf16"), tensor(("?", n), "f32")
+    body = folded(kind, "b", (n, k)) + f"  %d = fp8.matmul %a, %read accumulate = fast : {types[0]}, {types[1]} -> {types[2]}\n"
+    given = [rng.integers(-2, 3, (m, k)).astype(ml_dtypes.bfloat16) for m in (0, 1, 8, 9, 24, 65, 130, 300)]
+    found = run_each(args.tools, "sm_90a", [f"%a: {types[0]}", *b.arguments[:2]], body, [("%d", types[2])],
+                     [[a, *b.arrays[:2]] for a in given])
+    return sum(report(f"{name} {len(a)} of unknown rows", own[0], a.astype(np.float64) @ values.T)
+               for a, own in zip(given, found, strict=True)), len(given)
+
+
 def check_codes(name, kind, args):
     """Each code with each factor, by a product with the identity; and those that are NaN or infinite, as a pass has them."""
     codes, factor, group, _ = kind
@@ -180,7 +194,8 @@ def check_codes(name, kind, args):
 
 
 def run_kind(name, kind, args):
-    wrong = [run_configs(name, kind, args), run_products(name, kind, args), (check_codes(name, kind, args), 3)]
+    wrong = [run_configs(name, kind, args), run_products(name, kind, args), run_unknown_rows(name, kind, args),
+             (check_codes(name, kind, args), 3)]
     return tuple(map(sum, zip(*wrong)))
 
 

@@ -39,7 +39,7 @@
 // CHECK: fp8.matmul %[[X]], %[[W]] accumulate = fast epilogue
 // CHECK: fp8_gpu.rows = array<i64: {{[0-9]+}}, 9223372036854775807>}
 // CONFIGS-LABEL: func.func @rows
-// CONFIGS: fp8_gpu.few_rows = [#fp8_gpu.few_rows<most = 8, {{.*}}<most = 16, {{.*}}<most = 32,
+// CONFIGS: fp8_gpu.few_rows = [#fp8_gpu.few_rows<most = 16, {{.*}}<most = 32,
 // CONFIGS-NOT: most = 128
 // CONFIGS: } else {
 // CONFIGS-NOT: most = 32,

@@ -262,12 +262,23 @@ def DispatchByRowsPass : Pass<"fp8-dispatch-by-rows", "::mlir::ModuleOp"> {
     A matmul whose M shows at run time, with N, K and the batch known, has a kernel
     for up to 16 rows, one for up to 32, and so on to 1024 and beyond, where they
     differ: the list `fp8_gpu.few_rows` beside its config. `fp8-launch-kernels` makes
-    an `scf.if` of it, which chooses when the program runs. With weights whose codes
-    have factors of a byte there are some for numbers in between, where the next one
-    is expected to take 1.08 times as long.
+    an `scf.if` of it, which chooses when the program runs.
+
+    Where kernels read codes and factors along K, that is where they begin. Configs
+    for numbers in between are added, the best first, up to 16 in all, as long as one
+    lowers the expected times enough. Each 8 rows up to 512, 16 up to 1024 and 32 up
+    to 4096 then have the config that is expected to take least, so that a config may
+    be in the list more than once. A matmul that is `fp8.invariant` has only the first.
+
+    ```mlir
+    fp8_gpu.few_rows = [..., #fp8_gpu.few_rows<most = 640, config = #fp8_sm90.gemm<tile_m = 160, ...>>,
+                        #fp8_gpu.few_rows<most = 768, config = #fp8_sm90.gemm<tile_m = 192, ...>>, ...,
+                        #fp8_gpu.few_rows<most = 1280, config = #fp8_sm90.gemm<tile_m = 160, ...>>, ...]
+    ```
 
     A config from a table, or given, stays; so does that of a matmul whose epilogue
-    measures an amax, which a launch records in place, and of those in a group.
+    measures an amax, which a launch records in place, of those in a group, and of
+    one with an N, K or batch of 0.
   }];
   let dependentDialects = ["::mlir::fp8::FP8Dialect"];
   let statistics = [

@@ -187,7 +187,9 @@ def LaunchKernelsPass : Pass<"fp8-launch-kernels", "::mlir::ModuleOp"> {
     ```
 
     One with other kernels for few rows (`fp8_gpu.few_rows`) becomes an `scf.if` of
-    launches, all with the same destinations.
+    launches, all with the same destinations, one for each kernel. Where a kernel is
+    in the list more than once, rows first become its number, by a chain of
+    `arith.select`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::fp8::FP8GPUDialect",

@@ -140,7 +140,8 @@ def FP8GPU_FewRowsAttr : FP8GPU_Attr<"FewRows", "few_rows"> {
   let description = [{
     In the list `fp8_gpu.few_rows` of an operation whose rows show at run time: up
     to `most` of them, and more than the one before it has, it is computed by a
-    kernel of `config`, `kernel` once that has been built.
+    kernel of `config`, `kernel` once that has been built. A config may come back
+    for more rows: its kernel is built and launched in one place.
 
     Example: `#fp8_gpu.few_rows<most = 16, config = #fp8_sm90.gemm<tile_m = 16, tile_n = 64, stages = 12, consumers = 1, swap_ab = true, store = direct>>`.
   }];
