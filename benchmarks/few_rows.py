@@ -79,7 +79,7 @@ def list_pins(build, kind, shape, splits, stages):
     costs = json.loads(done.stdout)[0]["costs"]
     found = {}
     for entry in costs:
-        found.setdefault(tuple(re.findall(r"(tile_n|consumers|swap_ab|split_k) = (\w+)", entry["config"])), entry)
+        found.setdefault(tuple(re.findall(r"(tile_n|consumers|swap_ab|split_k|stage_blocks) = (\w+)", entry["config"])), entry)
     pins = {entry["config"]: entry for entry in found.values() if "swap_ab = true" in entry["config"]}
     for entry in list(pins.values()):
         config = entry["config"]

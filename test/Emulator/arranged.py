@@ -4,6 +4,7 @@
 """Kernels that read arranged codes (fp8.arranged) on the emulator, with all that it can look for: each result
 has the bits of the same config for plain codes, with bf16 beside NVFP4, MXFP4 and MXFP8, and with E4M3 beside lifted MXFP4."""
 
+import re
 import sys
 
 import ml_dtypes
@@ -19,6 +20,14 @@ CONFIGS = [config(16, 64, 4, consumers=1, **REGISTERS), config(8, 64, 4, consume
            config(24, 128, 3, consumers=2, **REGISTERS), config(24, 256, 3, consumers=2, **REGISTERS | {"store": "tma"}),
            config(16, 64, 4, consumers=1, split_k=2, cluster_n=2, **REGISTERS), config(16, 64, 10, consumers=5, **REGISTERS),
            config(16, 256, 3, consumers=4, **REGISTERS), config(16, 64, 20, consumers=4, **REGISTERS)]
+# The same with stages whose rows of codes have 128 bytes, or half of them; the first one has the sums of the one beside it.
+WIDE = [config(16, 64, 4, consumers=1, **REGISTERS), config(24, 128, 3, consumers=2, **REGISTERS),
+        config(8, 64, 4, consumers=2, **REGISTERS), config(24, 256, 2, consumers=2, **REGISTERS | {"store": "tma"}),
+        config(16, 64, 3, consumers=1, split_k=2, cluster_n=2, **REGISTERS), config(16, 256, 2, consumers=4, **REGISTERS)]
+# To E4M3 other warps lift them, too.
+LIFTERS = [config(16, 64, 4, consumers=1, swap_ab="true", store="direct"), config(128, 64, 3),
+           config(64, 128, 4, consumers=2, swap_ab="true", store="direct", lifters=2),
+           config(64, 96, 4, consumers=2, schedule="ping_pong", lift_warps=2)]
 GROUPS = 3
 # A's type, that of factors, elements that share one, and what arranges codes.
 KINDS = {"nvfp4": (BF16, E4M3, 16, arrange_pairs), "mxfp4": (BF16, ml_dtypes.float8_e8m0fnu, 32, arrange_pairs),
@@ -112,17 +121,37 @@ def multiply(args, label, weight, m, texts, offsets=None):
         wrong += bool(other.any())
         if other.any() or not plain.astype(np.float32).any():
             print(f"{label} {text}: {other.sum()} of {other.size} differ")
+    for text, plain in zip(texts, found):
+        # Without parts of K stages change no bits.
+        narrow = re.sub(", stage_blocks = .", "", text)
+        if narrow != text and narrow in texts and (plain.view(np.uint16) != found[texts.index(narrow)].view(np.uint16)).any():
+            wrong += 1
+            print(f"{label} {text}: other bits than with one K block a stage")
     return wrong
 
 
+def get_wide(name):
+    """Two configs of a stage's one K block, and each of WIDE with as many as codes have room for."""
+    numbers = (2, 4) if name in ("nvfp4", "mxfp4") else (2,)
+    return WIDE[:2] + [text.replace(">", f", stage_blocks = {blocks}>") for text in WIDE for blocks in numbers]
+
+
 def run_kind(name, _, args):
-    rng, texts = np.random.default_rng(3), choose(CONFIGS, args)
+    rng, texts = np.random.default_rng(3), choose(CONFIGS + LIFTERS * ("lifted" in name), args)
     # Tails of all dimensions: where codes are lifted to E4M3, K is no multiple of what a word of exponents is of.
     n, k = 136, 544 if KINDS[name][1] is None else 512
     wrong = multiply(args, name, Weight(name, (n, k), rng), 70, texts)
-    few = texts[:3]
-    offsets = np.array([0, 9, 9, 40], np.int32)
-    return wrong + multiply(args, f"{name}, grouped", Weight(name, (GROUPS, 64, 256), rng), 44, few[::2], offsets), len(texts) + 2
+    offsets, grouped = np.array([0, 9, 9, 40], np.int32), Weight(name, (GROUPS, 64, 512), rng)
+    wrong += multiply(args, f"{name}, grouped", grouped, 44, texts[:3:2], offsets)
+    if args.only is not None or name == "lifted_promoted":  # Promoted sums have one K block a stage.
+        return wrong, len(texts) + 2
+    wide = get_wide(name)
+    # Blocks of the last stage are outside of K, and factors of every other row begin within a word.
+    long = Weight(name, (n, {"nvfp4": 1088, "mxfp4": 1088, "mxfp8": 576}.get(name, 1184)), rng)
+    wrong += multiply(args, f"{name}, wide", long, 70, wide)
+    few = [text for text in wide if "stage_blocks" in text and "split_k" not in text and "tma" not in text]
+    wrong += multiply(args, f"{name}, wide, grouped", grouped, 44, few, offsets)
+    return wrong, len(texts) + 2 + len(wide) + len(few)
 
 
 if __name__ == "__main__":

@@ -31,13 +31,16 @@ OperandTile::OperandTile(const OperandSpec &operand, int64_t extent,
   boxRows = isTransposed() ? swizzle / elementBytes : getPartRows();
 }
 
-OperandTile OperandTile::getPacked(OperandTile lifted, Lifting lifting) {
+OperandTile OperandTile::getPacked(OperandTile lifted, Lifting lifting,
+                                   int64_t blocks) {
   OperandTile packed = lifted;
   fp8rt::CodePacking packing = getLiftedPacking(lifting);
   packed.elementBytes = 1;
   packed.sharing = packing.getCodes();
-  packed.rowBytes = packing.getBytesOf(kRowBytes / lifted.elementBytes);
-  packed.bytes = packing.getBytesOf(lifted.bytes / lifted.elementBytes);
+  packed.rowBytes =
+      blocks * packing.getBytesOf(kRowBytes / lifted.elementBytes);
+  packed.bytes =
+      blocks * packing.getBytesOf(lifted.bytes / lifted.elementBytes);
   packed.swizzle = packed.rowBytes;
   return packed;
 }

@@ -42,8 +42,9 @@ public:
   /// own, if that is not 0.
   OperandTile(const OperandSpec &operand, int64_t extent, int64_t blocks,
               int64_t part = 0);
-  /// The codes of as much K as a row of what they are lifted to has.
-  static OperandTile getPacked(OperandTile lifted, Lifting lifting);
+  /// The codes of as much K as `blocks` rows of what they are lifted to have.
+  static OperandTile getPacked(OperandTile lifted, Lifting lifting,
+                               int64_t blocks);
 
   bool isTransposed() const { return major == Major::MN; }
   Type getElementType() const { return elementType; }

@@ -139,6 +139,9 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     | `many_of_element` | of an element, from which on they do if each is stored at once |
     | `lift`, `lift_latency` | clocks that a warp of each scheduler takes to lift a row of packed weights for 128 of K, and those that warps wait for each stage |
     | `lift_registers`, `lift_registers_of_e2m1`, `lift_registers_latency` | clocks that consumers take to lift a row of packed weights for a K block to bf16 in registers, of E4M3 and of E2M1, and those that one of them takes at least |
+    | `lift_reduce` | clocks that parts of K which are added up through memory take more than `reduce` beside such consumers |
+    | `box_row` | clocks in which a multiprocessor's bulk copies bring a row of packed codes, however short it is |
+    | `cluster_reduce`, `cluster_reduce_part` | clocks in which the first block of a cluster has the parts of K of all, and more for each part of 64 rows of a column |
     | `scaled_block`, `scaled_addition`, `scaled_share` | clocks that a consumer takes for 128 of K with factors for each 32, beside its sums; those for each sum of a thread that is multiplied by its factors; and of both what each of several consumers takes from the others |
     | `scaled_parts`, `scaled_part` | of the clocks of consumers that share K with such factors and few rows what is left, and that over how many these are, up to four |
     | `fills` | whether copies bring zeros out of bounds in every block of K, as those of older kernels did; for fits to their times |
@@ -163,6 +166,10 @@ def Machine_WgmmaAttr : Machine_Attr<"WgmmaModel", "wgmma"> {
     Machine_Unmeasured<"Amount">:$lift_registers,
     Machine_Unmeasured<"Amount">:$lift_registers_of_e2m1,
     Machine_Unmeasured<"Amount">:$lift_registers_latency,
+    Machine_Unmeasured<"Amount">:$lift_reduce,
+    Machine_Unmeasured<"Amount">:$box_row,
+    Machine_Unmeasured<"Amount">:$cluster_reduce,
+    Machine_Unmeasured<"Amount">:$cluster_reduce_part,
     Machine_Unmeasured<"Amount">:$scaled_block,
     Machine_Unmeasured<"Amount">:$scaled_addition,
     Machine_Unmeasured<"Amount">:$scaled_share,

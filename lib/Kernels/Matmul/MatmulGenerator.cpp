@@ -72,7 +72,7 @@ std::string MatmulGeneratorBase::getLabel(const KernelSpec &spec) const {
 
 std::optional<TensorCoreAccumulation>
 MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t parts,
-                                       bool promotes,
+                                       int64_t stageBlocks, bool promotes,
                                        TensorCoreInstruction instruction) {
   std::optional<int64_t> typeA =
       TensorCoreAccumulation::getType(spec.a.elementType);
@@ -80,7 +80,11 @@ MatmulGeneratorBase::getAccumulationOf(const MatmulSpec &spec, int64_t parts,
       TensorCoreAccumulation::getType(spec.b.elementType);
   if (!typeA || !typeB)
     return std::nullopt;
-  TensorCoreAccumulation sums{*typeA, *typeB,   spec.a.getElementsOf(kRowBytes),
+  int64_t blockK = spec.a.getElementsOf(kRowBytes);
+  // Without parts nobody sees where a stage begins.
+  if (parts == 1)
+    stageBlocks = 1;
+  TensorCoreAccumulation sums{*typeA, *typeB,   stageBlocks * blockK,
                               parts,  promotes, instruction};
   if (!sums.multipliesFactors() && spec.isMicroscaled())
     sums.sumK = spec.a.getFactorK();

@@ -48,8 +48,8 @@ protected:
   /// How a kernel adds up products, by blocks of K; nothing of types that are
   /// not multiplied.
   static std::optional<TensorCoreAccumulation>
-  getAccumulationOf(const MatmulSpec &spec, int64_t parts, bool promotes,
-                    TensorCoreInstruction instruction);
+  getAccumulationOf(const MatmulSpec &spec, int64_t parts, int64_t stageBlocks,
+                    bool promotes, TensorCoreInstruction instruction);
 };
 
 /// Selects the cheapest of a chip's candidates.
@@ -60,8 +60,10 @@ using MatmulSelect = llvm::function_ref<FailureOr<KernelConfigAttrInterface>()>;
 ///
 /// - `Config`, `Layout`: its config attribute, which has a `split_k`, and where
 ///   a kernel keeps what, with `get(spec, config, target, reason)`;
-/// - `kInstruction`, `promotes(spec)`, `getParts(config)`, those of K: how its
-///   kernels accumulate. Beside these nothing of a config may change bits;
+/// - `kInstruction`, `promotes(spec)`, `getParts(config)`, those of K, and
+///   `getStageBlocks(config)`, K blocks with multiples of which parts begin:
+///   how its kernels accumulate. Beside these nothing of a config may change
+///   bits;
 /// - `getCandidates`, `getCost`, `select`, `describe`: its heuristics;
 /// - `getForm`, `build`: what its kernel's function is like, and its body.
 template <typename Chip>
@@ -114,7 +116,8 @@ public:
       return std::nullopt;
     const auto &matmul = cast<MatmulSpec>(spec);
     return getAccumulationOf(matmul, Chip::getParts(own),
-                             Chip::promotes(matmul), Chip::kInstruction);
+                             Chip::getStageBlocks(own), Chip::promotes(matmul),
+                             Chip::kInstruction);
   }
 
   std::string getRemark(const KernelSpec &spec,

@@ -31,6 +31,7 @@ struct MmaMatmuls {
   static constexpr auto build = buildMatmul;
 
   static int64_t getParts(Config config) { return config.getSplitK(); }
+  static int64_t getStageBlocks(Config) { return 1; }
   static bool promotes(const MatmulSpec &spec) {
     return promotesSums(spec, Products != ProductsOfCodes::Narrow);
   }

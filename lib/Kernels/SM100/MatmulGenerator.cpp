@@ -28,6 +28,7 @@ struct BlackwellMatmuls {
   static constexpr auto getCost = getMatmulCost;
   static constexpr auto promotes = promotesSums;
   static int64_t getParts(Config config) { return config.getSplitK(); }
+  static int64_t getStageBlocks(Config) { return 1; }
   static constexpr auto describe = describePromotion;
   static constexpr auto getForm = getMatmulForm;
   static constexpr auto build = buildMatmul;

@@ -24,10 +24,11 @@ using namespace mlir::fp8;
 using namespace mlir::fp8::sm90;
 
 namespace {
-/// A K block in registers, and where it was.
+/// A K block in registers, where it was, and which one of its stage it is.
 struct LiftedBlock {
   SmallVector<Value> words;
   RingPosition at;
+  int64_t number;
 };
 
 /// The sums of all subtiles, while blocks are multiplied one after the other.
@@ -37,6 +38,7 @@ public:
              Value slice, Value colsDescriptor)
       : kernel(kernel), b(kernel.b), ring(ring), wgmma(wgmma),
         colsDescriptor(colsDescriptor), subtiles(kernel.config.getSubtiles()),
+        blocks(kernel.layout.stageBlocks),
         promotes(kernel.spec.accumulate == Accumulate::Promote),
         inTurn(promotes && !kernel.layout.lift && !kernel.config.getOverlap()) {
     if (kernel.layout.lift)
@@ -53,16 +55,20 @@ public:
     Sums products;
     SmallVector<Value> totals;
   };
-  /// Issues the first block.
+  /// Issues the first block of stage `k` of the tile's K, which is there.
   State begin(RingPosition at, Value k);
-  /// Makes the words of block `k` while products are under way, issues its own
-  /// behind these, and gives the stage of those back. With promotion its own go
-  /// to `spare`, which becomes the accumulators that are free then, or wait
-  /// until these are added.
+  /// Makes the words of the block behind that which is under way, issues its
+  /// own products behind these, and gives a stage back that nobody needs any
+  /// more. With promotion its own go to `spare`, which becomes the accumulators
+  /// that are free then, or wait until these are added. `k` is the number of
+  /// its stage.
   void step(State &state, Sums &spare, Value k);
   /// Waits for the last products: the sums' registers, and the position behind
   /// the block.
   SmallVector<Value> finish(State state);
+  /// The same of all of a tile's K, where a stage has one block or several.
+  SmallVector<Value> addBlocks(const Tile &tile, RingPosition position);
+  SmallVector<Value> addStages(const Tile &tile, RingPosition position);
 
   Sums getUndefined() { return Sums(subtiles, wgmma.getUndefined(b)); }
   /// What a loop carries, and back.
@@ -70,14 +76,15 @@ public:
   State split(ValueRange carried) const;
 
 private:
-  /// The words of block `k`, once it is there.
-  LiftedBlock lift(RingPosition at, Value k);
+  /// The words of block `number` of stage `k`, once it is there.
+  LiftedBlock lift(RingPosition at, Value k, int64_t number);
   void multiply(const LiftedBlock &block, Sums &sums, bool overwrite);
   /// Waits until no more than `pending` blocks are under way, of which the last
   /// one are not these: their registers.
   SmallVector<Value> settle(const LiftedBlock &block, Sums &products,
                             int64_t pending);
   void promote(ArrayRef<Value> products, SmallVector<Value> &totals);
+  /// Gives the block's stage back if that has no other behind it.
   void release(const LiftedBlock &block);
 
   const MatmulContext &kernel;
@@ -89,6 +96,8 @@ private:
   std::optional<FragmentTransposer> transposer;
   Value colsDescriptor;
   size_t subtiles;
+  /// K blocks of a stage.
+  int64_t blocks;
   bool promotes;
   /// Whether products of a block are added before the next one's are issued: a
   /// second set of accumulators has no registers.
@@ -96,19 +105,23 @@ private:
 };
 } // namespace
 
-LiftedBlock LiftedSums::lift(RingPosition at, Value k) {
-  ring.waitFull(at);
+LiftedBlock LiftedSums::lift(RingPosition at, Value k, int64_t number) {
+  if (number == 0)
+    ring.waitFull(at);
+  Value block = b.add(b.mul(k, blocks), number);
   SmallVector<Value> words;
   for (size_t subtile = 0; subtile < subtiles; ++subtile)
-    words.append(lifter ? lifter->lift(at.stage, k, subtile)
+    words.append(lifter ? lifter->lift(at.stage, block, number, subtile)
                         : transposer->load(at.stage, subtile));
-  return {pinHere(b, words), at};
+  return {pinHere(b, words), at, number};
 }
 
 void LiftedSums::multiply(const LiftedBlock &block, Sums &sums,
                           bool overwrite) {
+  int64_t ofBlock = kernel.layout.cols.getBytes();
   Value cols = Wgmma::advance(
-      b, colsDescriptor, b.mul(block.at.stage, kernel.layout.cols.getBytes()));
+      b, colsDescriptor,
+      b.add(b.mul(block.at.stage, blocks * ofBlock), block.number * ofBlock));
   NVVM::WgmmaFenceAlignedOp::create(b);
   for (auto [subtile, sum] : llvm::enumerate(sums))
     sum = wgmma.multiplyFragments(
@@ -143,12 +156,14 @@ void LiftedSums::promote(ArrayRef<Value> products, SmallVector<Value> &totals) {
 }
 
 void LiftedSums::release(const LiftedBlock &block) {
+  if (block.number + 1 < blocks)
+    return;
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   ring.release(block.at.stage, kernel.lane);
 }
 
 LiftedSums::State LiftedSums::begin(RingPosition at, Value k) {
-  State state{lift(at, k), getUndefined(), {}};
+  State state{lift(at, k, /*number=*/0), getUndefined(), {}};
   multiply(state.underWay, state.products, /*overwrite=*/true);
   if (promotes)
     state.totals.assign(subtiles * wgmma.getNumRegisters(), b.f32(0.0f));
@@ -157,7 +172,10 @@ LiftedSums::State LiftedSums::begin(RingPosition at, Value k) {
 
 void LiftedSums::step(State &state, Sums &spare, Value k) {
   LiftedBlock before = state.underWay;
-  state.underWay = lift(advance(b, ring, kernel.config, before.at), k);
+  bool isNext = before.number + 1 == blocks;
+  state.underWay = isNext
+                       ? lift(advance(b, ring, kernel.config, before.at), k, 0)
+                       : lift(before.at, k, before.number + 1);
   if (!promotes) {
     multiply(state.underWay, state.products, /*overwrite=*/false);
     Sums none;
@@ -205,38 +223,64 @@ LiftedSums::State LiftedSums::split(ValueRange carried) const {
   size_t words = subtiles * FragmentLifter::kWords;
   RingPosition at{carried[carried.size() - 2], carried.back()};
   ValueRange totals = carried.drop_back(2).drop_front(words + subtiles);
-  return {LiftedBlock{SmallVector<Value>(carried.take_front(words)), at},
+  return {LiftedBlock{SmallVector<Value>(carried.take_front(words)), at,
+                      blocks - 1},
           Sums(carried.slice(words, subtiles)), SmallVector<Value>(totals)};
+}
+
+SmallVector<Value> LiftedSums::addBlocks(const Tile &tile,
+                                         RingPosition position) {
+  // Two blocks an iteration: what is under way cannot be moved, so that the
+  // words of each have registers of their own.
+  Value rest = b.sub(b.sub(tile.kEnd, tile.kBegin), b.i32(1));
+  SmallVector<Value> carried = b.loop(
+      b.i32(0), b.shiftRight(rest, 1), b.i32(1),
+      join(begin(position, tile.kBegin)), [&](Value pair, ValueRange carried) {
+        State state = split(carried);
+        Sums spare = getUndefined();
+        Value k = b.add(tile.kBegin, b.mul(pair, 2));
+        step(state, spare, b.add(k, 1));
+        step(state, spare, b.add(k, 2));
+        return join(state);
+      });
+  State left = split(carried);
+  return b.choose(
+      b.equal(b.bitAnd(rest, 1), 1),
+      [&] {
+        State state = left;
+        Sums spare = getUndefined();
+        step(state, spare, b.sub(tile.kEnd, b.i32(1)));
+        return finish(state);
+      },
+      [&] { return finish(left); });
+}
+
+SmallVector<Value> LiftedSums::addStages(const Tile &tile,
+                                         RingPosition position) {
+  // An even number of blocks, as above.
+  State first = begin(position, tile.kBegin);
+  Sums firstSpare = getUndefined();
+  for (int64_t block = 1; block < blocks; ++block)
+    step(first, firstSpare, tile.kBegin);
+  SmallVector<Value> carried =
+      b.loop(b.add(tile.kBegin, 1), tile.kEnd, b.i32(1), join(first),
+             [&](Value k, ValueRange carried) {
+               State state = split(carried);
+               Sums spare = getUndefined();
+               for (int64_t block = 0; block < blocks; ++block)
+                 step(state, spare, k);
+               return join(state);
+             });
+  return finish(split(carried));
 }
 
 SmallVector<SmallVector<Value>>
 Accumulator::accumulateLifted(const Tile &tile, RingPosition &position,
                               llvm::function_ref<void()> issued) {
   LiftedSums products(kernel, ring, wgmma, slice, colsDescriptor);
-  // Two blocks an iteration: what is under way cannot be moved, so that the
-  // words of each have registers of their own.
-  Value rest = b.sub(b.sub(tile.kEnd, tile.kBegin), b.i32(1));
-  SmallVector<Value> carried =
-      b.loop(b.i32(0), b.shiftRight(rest, 1), b.i32(1),
-             LiftedSums::join(products.begin(position, tile.kBegin)),
-             [&](Value pair, ValueRange carried) {
-               LiftedSums::State state = products.split(carried);
-               LiftedSums::Sums spare = products.getUndefined();
-               Value k = b.add(tile.kBegin, b.mul(pair, 2));
-               products.step(state, spare, b.add(k, 1));
-               products.step(state, spare, b.add(k, 2));
-               return LiftedSums::join(state);
-             });
-  LiftedSums::State left = products.split(carried);
-  SmallVector<Value> final = b.choose(
-      b.equal(b.bitAnd(rest, 1), 1),
-      [&] {
-        LiftedSums::State state = left;
-        LiftedSums::Sums spare = products.getUndefined();
-        products.step(state, spare, b.sub(tile.kEnd, b.i32(1)));
-        return products.finish(state);
-      },
-      [&] { return products.finish(left); });
+  SmallVector<Value> final = layout.stageBlocks > 1
+                                 ? products.addStages(tile, position)
+                                 : products.addBlocks(tile, position);
   issued();
   position = {*(final.end() - 2), final.back()};
   SmallVector<SmallVector<Value>> all;

@@ -30,7 +30,7 @@ public:
         store(kernel, getFragmentLayout(), getBulkShape(),
               {kernel.shared, layout.offsetStaging},
               {group, barrierId, kernel.warp, kernel.lane}),
-        splitK(createSplitK()) {}
+        splitK(createSplitK()), clusterSplitK(kernel.getClusterSplitK()) {}
 
   void build();
 
@@ -64,9 +64,10 @@ private:
   /// each waits at its own barrier for the other to have issued a whole tile.
   SmallVector<SmallVector<Value>> sumTile(const Tile &tile,
                                           RingPosition &position);
-  /// Stores the sums of a tile, or what the block that comes last makes of all
-  /// parts of K.
-  void finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
+  /// Stores the sums of a tile, or what one block makes of all parts of K.
+  /// `phase` changes with each tile.
+  void finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums,
+                  Value phase);
   /// Adds the sums of this block's parts of K, and stores them.
   void addParts(const Tile &tile, ArrayRef<SmallVector<Value>> sums);
   /// Has what the epilogue multiplies and adds on its way while sums are made:
@@ -93,11 +94,12 @@ private:
   Accumulator accumulator;
   MatmulStore store;
   std::optional<SplitK> splitK;
+  std::optional<ClusterSplitK> clusterSplitK;
 };
 } // namespace
 
 std::optional<SplitK> Consumer::createSplitK() const {
-  if (config.getSplitK() <= 1)
+  if (config.getSplitK() <= 1 || config.getClusterK())
     return std::nullopt;
   return SplitK(b,
                 SplitK::Shape{config.getSplitK(), config.getConsumers() * 128,
@@ -150,7 +152,7 @@ SmallVector<SmallVector<Value>> Consumer::sumTile(const Tile &tile,
       accumulator.accumulate(tile, position, [&] {
         if (kernel.isPingPong())
           b.namedBarrierArrive(b.sub(b.i32(kTurnBarrier + 1), group), 256);
-        if (!splitK)
+        if (!splitK && !clusterSplitK)
           prepare(tile);
       });
   if (kernel.isPingPong())
@@ -191,32 +193,42 @@ void Consumer::addParts(const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
   b.ifThen(isFirst, [&] { storeTile(tile, {all}); });
 }
 
-void Consumer::finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums) {
-  if (!splitK)
+void Consumer::finishTile(const Tile &tile, ArrayRef<SmallVector<Value>> sums,
+                          Value phase) {
+  if (!splitK && !clusterSplitK)
     return config.getBlockParts() > 1 ? addParts(tile, sums)
                                       : storeTile(tile, sums);
   SmallVector<Value> flat;
   for (ArrayRef<Value> subtile : sums)
     flat.append(subtile.begin(), subtile.end());
+  auto storeAll = [&](ValueRange all) {
+    store.setSources(tile);
+    SmallVector<SmallVector<Value>> subtiles;
+    for (; !all.empty(); all = all.drop_front(getRegisters()))
+      subtiles.emplace_back(all.take_front(getRegisters()));
+    storeTile(tile, subtiles);
+  };
+  if (clusterSplitK)
+    return clusterSplitK->reduce(phase, kernel.thread, flat, storeAll);
   splitK->reduce(kernel.getTileIndex(tile), tile.split, kernel.thread, flat,
-                 [&](ValueRange all) {
-                   store.setSources(tile);
-                   SmallVector<SmallVector<Value>> subtiles;
-                   for (; !all.empty(); all = all.drop_front(getRegisters()))
-                     subtiles.emplace_back(all.take_front(getRegisters()));
-                   storeTile(tile, subtiles);
-                 });
+                 storeAll);
 }
 
 void Consumer::build() {
   Schedule schedule = getSchedule();
-  b.loop(schedule.first, scheduler.getCount(), schedule.stride,
-         {schedule.position.stage, schedule.position.phase},
+  SmallVector<Value> initial{schedule.position.stage, schedule.position.phase};
+  if (clusterSplitK)
+    initial.push_back(b.i32(0));
+  b.loop(schedule.first, scheduler.getCount(), schedule.stride, initial,
          [&](Value item, ValueRange carried) -> SmallVector<Value> {
            Tile tile = getTile(item);
            RingPosition position{carried[0], carried[1]};
-           finishTile(tile, sumTile(tile, position));
-           return {position.stage, position.phase};
+           Value phase = clusterSplitK ? carried[2] : Value();
+           finishTile(tile, sumTile(tile, position), phase);
+           SmallVector<Value> next{position.stage, position.phase};
+           if (clusterSplitK)
+             next.push_back(b.bitXor(phase, b.i32(1)));
+           return next;
          });
   if (const auto &groups = scheduler.getGroups();
       groups && groups->ofRows && !spec.hasUndefPadding())

@@ -129,6 +129,20 @@ Lifter::Unit Lifter::load(Value number, Value stage, Value k) {
   return unit;
 }
 
+/// The same of arranged codes: signs lie between the selectors, those of the
+/// second word four bits below.
+std::array<Value, 2> sm90::liftArrangedWord(KernelBuilder &b, Value codes,
+                                            Value low, Value high) {
+  Value magnitudes = b.bitAnd(codes, 0x77777777);
+  Value signs[] = {codes, arith::ShLIOp::create(b, codes, b.i32(4))};
+  std::array<Value, 2> words;
+  for (int64_t i = 0; i < 2; ++i)
+    words[i] = arith::OrIOp::create(
+        b, permute(b, low, high, b.shiftRight(magnitudes, 16 * i)),
+        b.bitAnd(signs[i], int64_t(0x80808080)));
+  return words;
+}
+
 std::array<Value, 2> sm90::liftWord(KernelBuilder &b, Value codes, Value low,
                                     Value high) {
   auto shiftLeft = [&](Value value, int64_t bits) -> Value {
@@ -164,17 +178,23 @@ void Lifter::lift(const Unit &unit, Value number, Value stage) {
   };
   Value low = extract(table, 0), high = extract(table, 1);
   auto vector = VectorType::get({4}, i32);
-  for (int64_t half = 0; half < 2; ++half) {
-    Value words = LLVM::UndefOp::create(b, vector);
-    for (int64_t i = 0; i < 2; ++i) {
-      std::array<Value, 2> pair =
-          liftWord(b, extract(unit.codes, 2 * half + i), low, high);
-      for (int64_t j = 0; j < 2; ++j)
-        words =
-            LLVM::InsertElementOp::create(b, words, pair[j], b.i32(2 * i + j));
+  std::array<Value, 2> halves;
+  halves.fill(LLVM::UndefOp::create(b, vector));
+  for (int64_t i = 0; i < 4; ++i) {
+    Value codes = extract(unit.codes, i);
+    bool isArranged = kernel.spec.b.isArranged;
+    std::array<Value, 2> pair = isArranged
+                                    ? liftArrangedWord(b, codes, low, high)
+                                    : liftWord(b, codes, low, high);
+    // An arranged word has a half of either 16 bytes.
+    for (int64_t j = 0; j < 2; ++j) {
+      Value &half = isArranged ? halves[j] : halves[i / 2];
+      int64_t at = isArranged ? i : i % 2 * 2 + j;
+      half = LLVM::InsertElementOp::create(b, half, pair[j], b.i32(at));
     }
-    b.store(words, b.offset(kernel.shared, b.add(place, places[half])));
   }
+  for (auto [half, words] : llvm::enumerate(halves))
+    b.store(words, b.offset(kernel.shared, b.add(place, places[half])));
 }
 
 void Lifter::liftStage(Value stage, Value k) {

@@ -24,6 +24,11 @@ void buildLiftTable(const MatmulContext &kernel);
 std::array<Value, 2> liftWord(KernelBuilder &b, Value codes, Value low,
                               Value high);
 
+/// The same of eight arranged codes (docs/PackedWeights.md): four, and those 16
+/// further on.
+std::array<Value, 2> liftArrangedWord(KernelBuilder &b, Value codes, Value low,
+                                      Value high);
+
 /// Lifts the packed weights of each stage to where the tensor core reads them:
 /// all threads of the warps that do so, of which this one is number `warp`.
 /// Codes and exponents arrive at the full barriers of `packed`, whose stages

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Blocks/Rounding.h"
+#include "Lift.h"
 #include "LiftFragments.h"
 
 using namespace mlir;
@@ -201,16 +202,9 @@ SmallVector<Value> FragmentLifter::liftArrangedToE4M3(Value place,
       Value row = b.add(at, i * 8 * layout.packed.getRowBytes());
       Value word = b.load(b.offset(kernel.shared, row), b.getI32Type());
       auto [low, high] = loadEntry(exponents[i], step);
-      // Signs lie between the selectors, those of the second word four below.
-      Value magnitudes = b.bitAnd(word, 0x77777777);
-      Value signs[] = {word, arith::ShLIOp::create(b, word, b.i32(4))};
-      for (int64_t half = 0; half < 2; ++half) {
-        Value selected = NVVM::PermuteOp::create(
-            b, b.getI32Type(), low, high, b.shiftRight(magnitudes, 16 * half),
-            NVVM::PermuteMode::DEFAULT);
-        words[half][i] = arith::OrIOp::create(
-            b, selected, b.bitAnd(signs[half], int64_t(0x80808080)));
-      }
+      std::array<Value, 2> pair = liftArrangedWord(b, word, low, high);
+      for (int64_t half = 0; half < 2; ++half)
+        words[half][i] = pair[half];
     }
     for (const std::array<Value, 2> &half : words)
       lifted.append(half.begin(), half.end());

@@ -77,25 +77,36 @@ Value sm90::getFactorHalf(const MatmulContext &kernel, Value k) {
   return b.bitAnd(b.add(k, before), 1);
 }
 
+/// Whether K block `k` is one of the K that there is: the last stage may have
+/// more. Null where none has.
+static Value isBlockOfK(const MatmulContext &kernel, Value k) {
+  int64_t blockK = kernel.layout.rows.getBlockK();
+  int64_t blocks = llvm::divideCeil(kernel.spec.k, blockK);
+  return blocks % kernel.layout.stageBlocks == 0
+             ? Value()
+             : kernel.b.less(k, kernel.b.i32(blocks));
+}
+
 namespace {
-/// What a lane copies of the factors of one tensor: those of rows `lane`,
-/// `lane` + 32 and so on.
+/// What a lane copies of the factors of one tensor. Neighbours have a row's K
+/// blocks of a stage, so that these are read together: of one lane `i` has rows
+/// `i`, `i` + 32 and so on, of four `i` / 4, `i` / 4 + 8 and so on.
 struct FactorRows {
   FactorRows(const MatmulContext &kernel, const Tile &tile, int64_t number);
-  void copy(Value k, Value stage) const;
+  void copy(Value stageK, Value stage) const;
 
   const MatmulContext &kernel;
   KernelBuilder &b;
   const LiftLayout &layout;
-  int64_t rows, offset;
-  Value first, step, left, before;
+  int64_t rows, offset, together;
+  Value row, block, first, step, left, before;
 };
 
 /// The same of factors of 128x128: lane `i` copies that of 64 rows from 64 i
 /// on.
 struct FactorBlocks {
   FactorBlocks(const MatmulContext &kernel, const Tile &tile);
-  void copy(Value k, Value stage) const;
+  void copy(Value stageK, Value stage) const;
 
   const MatmulContext &kernel;
   KernelBuilder &b;
@@ -108,6 +119,9 @@ FactorRows::FactorRows(const MatmulContext &kernel, const Tile &tile,
     : kernel(kernel), b(kernel.b), layout(*kernel.layout.lift) {
   rows = layout.extent / (kernel.spec.isDual() ? 2 : 1);
   offset = number * rows * 4;
+  together = 32 / layout.blocks;
+  row = b.div(kernel.lane, layout.blocks);
+  block = b.rem(kernel.lane, layout.blocks);
   StringRef name = "scale_b";
   // Dense ones have their strides by extents.
   bool isDense = beginWithinWords(kernel.spec);
@@ -120,29 +134,33 @@ FactorRows::FactorRows(const MatmulContext &kernel, const Tile &tile,
     return number ? kernel.getParam(getNameOfResult(name, number) + part)
                   : kernel.getParam(tile, name, part);
   };
-  Value row = b.add(tile.n, kernel.lane), stride = get(".stride_row");
-  Value index = b.mul(b.widen(row), stride);
+  Value inTensor = b.add(tile.n, row), stride = get(".stride_row");
+  Value index = b.mul(b.widen(inTensor), stride);
   if (kernel.spec.hasBatch(name))
     index = b.add(index, b.mul(b.widen(tile.batch), get(".stride_batch")));
-  before = countHalvesBefore(kernel, kernel.lane);
+  before = countHalvesBefore(kernel, row);
   first = b.offset(get(".ptr"), b.sub(index, b.mul(b.widen(before), 2)));
-  step = arith::TruncIOp::create(b, b.getI32Type(), b.mul(stride, int64_t(32)));
-  left = b.sub(kernel.getParam(tile, "n"), row);
+  step = arith::TruncIOp::create(b, b.getI32Type(), b.mul(stride, together));
+  left = b.sub(kernel.getParam(tile, "n"), inTensor);
 }
 
-void FactorRows::copy(Value k, Value stage) const {
+void FactorRows::copy(Value stageK, Value stage) const {
+  Value k = b.add(b.mul(stageK, layout.blocks), block);
   // A word has the factors of one K block or, where they are fewer, of two:
   // the one of this row that K block `k` is in may begin before the row.
   Value word =
       layout.lifting == Lifting::NVFP4 ? k : b.shiftRight(b.add(k, before), 1);
   Value place = b.offset(
       kernel.shared,
-      b.add(b.add(b.mul(stage, layout.exponentStride), b.mul(kernel.lane, 4)),
+      b.add(b.add(b.add(b.mul(stage, layout.exponentStride), b.mul(row, 4)),
+                  b.mul(block, layout.getExponentStep())),
             layout.offsetExponents + offset));
   Value source = b.offset(first, b.widen(b.mul(word, 4)));
   // What is computed ahead of time would be kept in registers.
   Value rowsLeft = launder(b, left), toNext = b.widen(launder(b, step));
-  for (int64_t i = 0; i < rows; i += 32) {
+  if (Value isOfK = isBlockOfK(kernel, k))
+    rowsLeft = b.select(isOfK, rowsLeft, b.i32(0));
+  for (int64_t i = 0; i < rows; i += together) {
     auto copyOne = [&] {
       Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
                                            rowsLeft, b.i32(i));
@@ -150,10 +168,10 @@ void FactorRows::copy(Value k, Value stage) const {
                               NVVM::LoadCacheModifierKind::CA,
                               b.select(inside, b.i32(4), b.i32(0)));
     };
-    if (rows - i >= 32)
+    if (rows - i >= together)
       copyOne();
     else
-      b.ifThen(b.less(kernel.lane, b.i32(rows - i)), copyOne);
+      b.ifThen(b.less(row, b.i32(rows - i)), copyOne);
     source = b.offset(source, toNext);
   }
 }
@@ -174,17 +192,24 @@ FactorBlocks::FactorBlocks(const MatmulContext &kernel, const Tile &tile)
                    b.mul(index, int64_t(sizeof(float))));
 }
 
-void FactorBlocks::copy(Value k, Value stage) const {
+void FactorBlocks::copy(Value stageK, Value stage) const {
   const LiftLayout &layout = *kernel.layout.lift;
   b.ifThen(b.less(row, b.i32(layout.extent)), [&] {
     Value place =
         b.add(b.add(b.mul(stage, layout.exponentStride), b.mul(kernel.lane, 4)),
               layout.offsetExponents);
-    // Two K blocks have one factor.
-    Value source = b.offset(first, b.widen(b.mul(b.shiftRight(k, 1), 4)));
-    NVVM::CpAsyncOp::create(b, b.offset(kernel.shared, place), source, 4,
-                            NVVM::LoadCacheModifierKind::CA,
-                            b.select(b.less(row, left), b.i32(4), b.i32(0)));
+    Value firstK = b.mul(stageK, layout.blocks);
+    for (int64_t block = 0; block < layout.blocks; ++block) {
+      Value k = b.add(firstK, block), isInside = b.less(row, left);
+      if (Value isOfK = isBlockOfK(kernel, k))
+        isInside = b.bitAnd(isInside, isOfK);
+      // Two K blocks have one factor.
+      Value source = b.offset(first, b.widen(b.mul(b.shiftRight(k, 1), 4)));
+      Value target = b.add(place, block * layout.getExponentStep());
+      NVVM::CpAsyncOp::create(b, b.offset(kernel.shared, target), source, 4,
+                              NVVM::LoadCacheModifierKind::CA,
+                              b.select(isInside, b.i32(4), b.i32(0)));
+    }
   });
 }
 

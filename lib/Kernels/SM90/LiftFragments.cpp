@@ -16,7 +16,8 @@
 // in bf16.
 //
 // Rows are swizzled by as many bytes as they have, so that eight of them lie in
-// different banks.
+// different banks; where a stage has several K blocks, words of eight bytes of
+// two rows meet in one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,9 +40,9 @@ FragmentLifter::FragmentLifter(const MatmulContext &kernel, Value slice)
   Value row = b.add(b.add(b.mul(slice, 64), b.mul(warp, 16)),
                     b.shiftRight(kernel.lane, 2));
   Value quad = b.bitAnd(kernel.lane, 3);
-  int64_t rowBytes = layout.packed.getRowBytes();
+  int64_t rowBytes = layout.getBlockRowBytes();
   bool isArranged = kernel.spec.b.isArranged;
-  Value first = b.mul(row, rowBytes);
+  Value first = b.mul(row, layout.packed.getRowBytes());
   // What a thread reads of a row and 64 elements is together there.
   bool areTogether = isArranged && kernel.hasLiftFactorWarp();
   if (areTogether)
@@ -242,13 +243,17 @@ SmallVector<Value> FragmentLifter::liftToE4M3(Value place,
   return lifted;
 }
 
-SmallVector<Value> FragmentLifter::lift(Value stage, Value k, int64_t subtile) {
+SmallVector<Value> FragmentLifter::lift(Value stage, Value k, int64_t block,
+                                        int64_t subtile) {
   int64_t rows = subtile * kernel.config.getSharers() * 64;
   Value place = b.add(b.add(b.mul(stage, layout.codeStride), codes),
                       rows * layout.packed.getRowBytes());
+  if (block > 0)
+    place = b.bitXor(place, b.i32(block * layout.getBlockRowBytes()));
   bool isBlock = layout.lifting == Lifting::E4M3Blocks;
   Value ofFactors = b.add(b.add(b.mul(stage, layout.exponentStride), factors),
-                          isBlock ? rows / 64 * 4 : rows * 4);
+                          block * layout.getExponentStep() +
+                              (isBlock ? rows / 64 * 4 : rows * 4));
   Rows words = loadFactors(ofFactors, k);
   bool isArranged = kernel.spec.b.isArranged;
   if (!kernel.hasLiftFactorWarp())

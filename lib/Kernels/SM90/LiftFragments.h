@@ -25,8 +25,9 @@ public:
   static constexpr int64_t kWords = 16;
   /// Instructions of a K block.
   static constexpr int64_t kSteps = kWords / 4;
-  /// Those of subtile `subtile`, of K block `k`.
-  SmallVector<Value> lift(Value stage, Value k, int64_t subtile);
+  /// Those of subtile `subtile`, of block `block` of those of a stage, which is
+  /// number `k` of the program's K.
+  SmallVector<Value> lift(Value stage, Value k, int64_t block, int64_t subtile);
   /// What sums have to be multiplied with, a power of two.
   float getScale() const;
 

@@ -38,6 +38,8 @@ static void buildBarriers(const MatmulContext &kernel, GPUTargetAttr target,
   b.ifThen(b.equal(kernel.warp, kernel.config.getConsumers() * 4), [&] {
     b.electOne([&] {
       kernel.prefetchMaps();
+      if (std::optional<ClusterSplitK> parts = kernel.getClusterSplitK())
+        parts->initialize();
       // The factors arrive with one asynchronous copy per lane.
       ring.initialize(
           /*fullArrivals=*/1 + (kernel.hasFactorWarp() ? 32 : 0) +
@@ -126,7 +128,7 @@ static void buildBody(const MatmulContext &kernel, GPUTargetAttr target) {
           config.getTileM(), kernel.spec.getResultCols(config.getTileN()),
           config.getClusterTileM(),
           kernel.spec.getResultCols(config.getClusterTileN()),
-          config.getGroup(), config.getSplitK(), layout.rows.getBlockK()},
+          config.getGroup(), config.getSplitK(), layout.getStageK()},
       kernel.getExtents(), kernel.getTileRank(), groups);
   int64_t producerWarp = config.getConsumers() * 4;
   b.ifThenElse(
@@ -163,9 +165,9 @@ MatmulForm sm90::getMatmulForm(GemmConfigAttr config,
       /*storeRows=*/swapped ? config.getCols() : 64,
       config.getClusterTileM(),
       config.getClusterTileN(),
-      config.getSplitK(),
+      config.getClusterK() ? 1 : config.getSplitK(),
       config.getRows() * config.getCols() * config.getBlockParts(),
-      config.getClusterSize(),
+      config.getClusterBlocks(),
       layout.threads,
       layout.sharedBytes,
       getBulkFactors(layout, /*ofRows=*/!swapped),

@@ -42,11 +42,21 @@ private:
   /// Whether products of these operands have such subtiles and consumers.
   bool hasSchedule(const TileConfig &config) const;
   void addConfigs(bool swapped, SmallVectorImpl<TileConfig> &configs) const;
+  /// Adds `config` with each number of parts of K that may pay with so many
+  /// tiles.
+  void addSplits(TileConfig config, int64_t tiles,
+                 SmallVectorImpl<TileConfig> &configs) const;
   /// Adds `config` with each way to lift packed weights and to stage results.
   void addStaged(TileConfig config, SmallVectorImpl<TileConfig> &configs) const;
+  /// Adds `config` with stages of as many K blocks as make rows of codes that
+  /// bulk copies bring as fast as any.
+  void addWide(TileConfig config, SmallVectorImpl<TileConfig> &configs) const;
   /// Whether consumers may make bf16 of codes themselves, of what the tensor
   /// core has in 64s: where the machine says what that takes.
   bool canLiftInRegisters() const;
+  bool liftsInRegisters(const TileConfig &config) const {
+    return spec.b.isLifted() && config.lifters == 0;
+  }
   /// Whether results reach memory by bulk copies.
   bool isStoredInBulk(const TileConfig &config) const;
   /// Slabs that bulk copies store of a subtile.

@@ -15,7 +15,7 @@ using namespace mlir::fp8::sm90;
 MatmulContext::MatmulContext(KernelBuilder &b, const MatmulSpec &spec,
                              GemmConfigAttr config, const MatmulLayout &layout,
                              llvm::StringMap<Value> params, Value shared)
-    : MatmulBlock(b, spec, config.getSwapAb(), config.getClusterSize(),
+    : MatmulBlock(b, spec, config.getSwapAb(), config.getClusterBlocks(),
                   std::move(params), shared),
       config(config), layout(layout), rankOfRows(rank) {
   if (config.getClusterCols() > 1) {
@@ -37,8 +37,13 @@ Value MatmulContext::getTileIndex(const Tile &tile) const {
 }
 
 Value MatmulContext::getPartBegin(const Tile &tile, Value part) const {
-  Value blocks = b.sub(tile.kEnd, tile.kBegin);
-  return b.add(tile.kBegin, b.div(b.mul(blocks, part), config.getBlockParts()));
+  // As if all parts were split_k's, whose bounds a CPU has.
+  int64_t parts = config.getBlockParts();
+  // Where their lengths are constants ptxas serializes products.
+  Value stages = b.ceilDiv(getExtents().k, layout.getStageK());
+  Value number =
+      config.getSplitK() > 1 ? b.add(b.mul(tile.split, parts), part) : part;
+  return b.div(b.mul(number, stages), parts * config.getSplitK());
 }
 
 std::pair<Value, Value> MatmulContext::getBlocks(const Tile &tile) const {
@@ -73,4 +78,13 @@ SmallVector<Value> MatmulContext::loopOverBlocks(
                   }
                   return next;
                 });
+}
+
+std::optional<ClusterSplitK> MatmulContext::getClusterSplitK() const {
+  if (!config.getClusterK())
+    return std::nullopt;
+  int64_t barriers = layout.offsetBarriers + 16 * config.getStages();
+  return ClusterSplitK(b, getPartsOfCluster(TileConfig::get(config)),
+                       b.offset(shared, b.i32(layout.offsetParts)),
+                       b.offset(shared, b.i32(barriers)), rank);
 }

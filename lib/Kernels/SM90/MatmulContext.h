@@ -61,6 +61,9 @@ public:
   /// parts where K ends.
   Value getPartBegin(const Tile &tile, Value part) const;
 
+  /// Blocks that share a tile, if they are a cluster.
+  std::optional<ClusterSplitK> getClusterSplitK() const;
+
   TileScheduler::Rank getTileRank() const;
   /// The number of this block's tile among all tiles of all clusters.
   Value getTileIndex(const Tile &tile) const;

@@ -228,10 +228,11 @@ MatmulConfigs::Waves MatmulConfigs::getWaves(const TileConfig &config) const {
   waves.cols = getSide(config, /*ofRows=*/false);
   double all = waves.all = target.getMultiprocessors();
   int64_t size = config.getClusterSize();
-  double reached = size == 8   ? std::min<double>(all, model.getReachedBy_8())
-                   : size == 4 ? std::min<double>(all, model.getReachedBy_4())
-                               : all;
-  waves.clusters = std::floor(reached / size);
+  int64_t blocks = size * (config.clusterK ? config.splitK : 1);
+  double reached = blocks == 8   ? std::min<double>(all, model.getReachedBy_8())
+                   : blocks == 4 ? std::min<double>(all, model.getReachedBy_4())
+                                 : all;
+  waves.clusters = std::floor(reached / double(blocks)) * double(blocks / size);
   waves.items = waves.rows.groups * waves.cols.groups * batch * config.splitK;
   waves.count = std::ceil(waves.items / waves.clusters);
   waves.activeBlocks = std::min(waves.items, waves.clusters) * size;
@@ -239,7 +240,8 @@ MatmulConfigs::Waves MatmulConfigs::getWaves(const TileConfig &config) const {
   waves.blocksInLast =
       (waves.items - (waves.count - 1) * waves.clusters) * size;
   waves.kBlocks = std::ceil(double(kBlocks) / config.splitK);
-  waves.filled = std::min<double>(config.stages, waves.kBlocks);
+  waves.filled =
+      std::min<double>(config.stages * config.stageBlocks, waves.kBlocks);
   // Up to a quarter of the multiprocessors share no port, all of them share
   // all.
   double active = waves.activeBlocks / all;
@@ -267,7 +269,11 @@ double MatmulConfigs::getCopyClocks(const TileConfig &config,
   double boxes = c.getBox() * waves.sum([](const Side &side) {
     return side.boxes / side.sharers;
   });
-  double latency = c.getLatency() / (config.stages - 1);
+  double latency =
+      c.getLatency() / double(config.stageBlocks * (config.stages - 1));
+  // Short rows of codes take as long as long ones.
+  if (liftsInRegisters(config))
+    boxes += model.getBoxRow() * waves.rows.used / double(config.stageBlocks);
   auto getReaders = [&](const Side &side, const Side &other) {
     return side.isTransposed && side.isMisaligned
                ? std::min(other.groups, waves.activeBlocks / size)
@@ -365,10 +371,10 @@ double MatmulConfigs::getMemoryClocks(const TileConfig &config,
                   c.getRepeatedCols());
   double bytes = batch * (elements * k * spec.a.getElementBytes() +
                           double(m) * spec.getResultCols(n) * resultBytes);
-  double underWay =
-      (config.stages - 1) * kRowBytes * waves.sum([](const Side &side) {
-        return side.used * side.share / side.sharers;
-      });
+  double underWay = (config.stages - 1) * config.stageBlocks * kRowBytes *
+                    waves.sum([](const Side &side) {
+                      return side.used * side.share / side.sharers;
+                    });
   // Where some blocks share a port, what these read takes as long as if all
   // did.
   auto getRate = [&](double blocks) {
@@ -402,9 +408,15 @@ double MatmulConfigs::getClocks(const TileConfig &config) const {
   double cost = combine(
       {getComputeClocks(config, waves), getMemoryClocks(config, waves)});
   cost *= getShareOfParts(config);
-  if (config.splitK > 1)
+  if (config.clusterK)
+    cost += waves.count *
+            (model.getClusterReduce() +
+             config.rows / 64.0 * config.cols * model.getClusterReducePart() *
+                 (double(config.splitK * config.getBlockParts()) - 1));
+  else if (config.splitK > 1)
     cost += waves.count *
             (c.getReduce() +
+             (liftsInRegisters(config) ? model.getLiftReduce() : 0) +
              config.rows / 64.0 * config.cols *
                  (c.getReduceColumn() +
                   c.getReducePart() * config.splitK * config.getBlockParts()));

@@ -31,6 +31,9 @@ struct HopperMatmuls {
     return spec.accumulate == Accumulate::Promote;
   }
   static int64_t getParts(Config config) { return config.getPartsOfK(); }
+  static int64_t getStageBlocks(Config config) {
+    return config.getStageBlocks();
+  }
 
   /// The cheapest without a list of all.
   static FailureOr<KernelConfigAttrInterface> select(const MatmulSpec &spec,

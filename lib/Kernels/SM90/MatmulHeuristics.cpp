@@ -32,7 +32,8 @@ static GemmConfigAttr withSchedule(GemmConfigAttr config, int64_t group,
       config.getStages(), config.getConsumers(), config.getSchedule(), group,
       config.getSplitK(), config.getSwapAb(), config.getStore(),
       config.getClusterM(), config.getClusterN(), staging, pending, overlap,
-      epilogue, config.getLifters(), config.getLiftWarps());
+      epilogue, config.getLifters(), config.getLiftWarps(),
+      config.getStageBlocks(), config.getClusterK());
 }
 
 GemmEpilogue sm90::getMatmulEpilogue(const MatmulSpec &spec, int64_t subtiles,

@@ -56,7 +56,8 @@ TileConfig TileConfig::get(GemmConfigAttr config) {
   return {config.getRows(),        config.getCols(),    config.getSchedule(),
           config.getConsumers(),   config.getSwapAb(),  config.getClusterRows(),
           config.getClusterCols(), config.getSplitK(),  config.getStages(),
-          config.getStaging(),     config.getLifters(), config.getLiftWarps()};
+          config.getStaging(),     config.getLifters(), config.getLiftWarps(),
+          config.getStageBlocks(), config.getClusterK()};
 }
 
 int64_t sm90::getFactorBoxes(int64_t factors) {
@@ -83,10 +84,12 @@ static int64_t getExponentBytes(int64_t extent) {
   return llvm::alignTo(4 * extent, kBulkTensorAlignment);
 }
 
-int64_t LiftLayout::getStageBytes(const OperandSpec &operand, int64_t extent) {
-  return getLiftedPacking(operand.lifting)
-             .getBytesOf(extent * kRowBytes / operand.getElementBytes()) +
-         getExponentBytes(extent) + 16;
+int64_t LiftLayout::getStageBytes(const OperandSpec &operand, int64_t extent,
+                                  int64_t blocks) {
+  int64_t codes =
+      getLiftedPacking(operand.lifting)
+          .getBytesOf(extent * kRowBytes / operand.getElementBytes());
+  return blocks * (codes + getExponentBytes(extent)) + 16;
 }
 
 /// The registers of a thread that lifts, beside others that multiply.
@@ -332,15 +335,16 @@ MatmulLayout::MatmulLayout(const MatmulSpec &spec, GemmConfigAttr config)
       cols(config.getSwapAb() ? spec.a : spec.b, config.getCols(),
            config.getClusterRows()),
       colsPart(config.getSwapAb() ? spec.a : spec.b,
-               spec.getResultCols(config.getCols()), config.getClusterRows()) {
+               spec.getResultCols(config.getCols()), config.getClusterRows()),
+      stageBlocks(config.getStageBlocks()) {
   if (!spec.b.isLifted())
     return;
   const OperandTile &part = config.getSwapAb() ? rows : colsPart;
-  LiftLayout lifts{OperandTile::getPacked(part, spec.b.lifting),
-                   spec.b.lifting};
+  LiftLayout lifts{OperandTile::getPacked(part, spec.b.lifting, stageBlocks),
+                   stageBlocks, spec.b.lifting};
   lifts.extent = config.getTileN();
   lifts.codeStride = lifts.extent * lifts.packed.getRowBytes();
-  lifts.exponentStride = getExponentBytes(lifts.extent);
+  lifts.exponentStride = stageBlocks * getExponentBytes(lifts.extent);
   lifts.warps = 4 * config.getLifters();
   lifts.sharing = config.getLiftWarps();
   lifts.registers = getLifterRegisters(config.getConsumers());
@@ -372,9 +376,18 @@ static LogicalResult checkLifters(const MatmulSpec &spec, GemmConfigAttr config,
                 "change along K, without lifters, but got {0}",
                 config);
   if (spec.b.isLiftedInRegisters() && config.getLifters() != 0)
-    return fail("expected lifters = 0 with weights that are arranged, have "
-                "factors of 128 rows or become f16, but got {0}",
+    return fail("expected lifters = 0 with weights that are arranged and "
+                "become bf16, have factors of 128 rows or become f16, but got "
+                "{0}",
                 config);
+  // ptxas serializes products whose sums are promoted there.
+  if (layout.stageBlocks > 1 && spec.accumulate == Accumulate::Promote)
+    return fail("expected no promotion with stage_blocks, but got {0}", config);
+  if (layout.stageBlocks > 1 &&
+      (!layout.lift || layout.lift->packed.getRowBytes() > kRowBytes))
+    return fail("expected packed weights of whose codes a stage's K has up to "
+                "{0} bytes with stage_blocks, but got {1}",
+                kRowBytes, config);
   return success();
 }
 
@@ -429,7 +442,7 @@ static LogicalResult checkForm(const MatmulSpec &spec, GemmConfigAttr config,
   if (takesParts && config.getPartsOfK() > 1 &&
       (ShapedType::isDynamic(spec.k) ||
        config.getPartsOfK() >
-           int64_t(llvm::divideCeil(spec.k, layout.rows.getBlockK()))))
+           int64_t(llvm::divideCeil(spec.k, layout.getStageK()))))
     return fail("expected each part of K to have some, but got {0}", config);
   // A warp that left out a round of a stage would take the next one for it.
   if (layout.lift && config.getStages() % layout.lift->getTurns() != 0)
@@ -550,7 +563,7 @@ void MatmulLayout::place(const MatmulSpec &spec, GemmConfigAttr config) {
   offsetCols = offsetRows;
   if (!liftsInRegisters())
     offsetCols += stages * rows.getBytes();
-  offsetStaging = offsetCols + stages * cols.getBytes();
+  offsetStaging = offsetCols + stages * stageBlocks * cols.getBytes();
   offsetRowScales = offsetStaging;
   if (storeBytes)
     offsetRowScales += config.getConsumers() * config.getStaging() *

@@ -9,6 +9,7 @@
 #ifndef FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H
 #define FP8_LIB_KERNELS_SM90_MATMULLAYOUT_H
 
+#include "../Blocks/ClusterSplitK.h"
 #include "../Blocks/OperandTile.h"
 #include "SM90Dialect.h"
 
@@ -24,7 +25,8 @@ struct TileConfig {
   int64_t consumers;
   bool swapped;
   int64_t clusterRows, clusterCols, splitK, stages, staging;
-  int64_t lifters = 1, liftWarps = 4;
+  int64_t lifters = 1, liftWarps = 4, stageBlocks = 1;
+  bool clusterK = false;
 
   /// Stages that are lifted at the same time, if any are.
   int64_t getTurns() const { return lifters ? 4 * lifters / liftWarps : 1; }
@@ -55,7 +57,8 @@ struct TileConfig {
 struct LiftLayout {
   /// Codes and exponents of a stage, with what aligns the latter, and their
   /// barriers.
-  static int64_t getStageBytes(const OperandSpec &operand, int64_t extent);
+  static int64_t getStageBytes(const OperandSpec &operand, int64_t extent,
+                               int64_t blocks);
   /// 16 entries of 8 bytes: for each exponent, the E4M3 of each magnitude. Or
   /// 256 of 4: for each factor of a byte, its bf16, twice. Factors in f32 are
   /// what they are.
@@ -67,14 +70,19 @@ struct LiftLayout {
 
   /// The codes of one tensor: all in a stage, or half of those of a pair.
   OperandTile packed;
+  /// K blocks of a stage, and bytes of a row's codes of each.
+  int64_t blocks = 1;
+  int64_t getBlockRowBytes() const { return packed.getRowBytes() / blocks; }
   Lifting lifting = Lifting::None;
   /// Rows of B in a stage.
   int64_t extent = 0;
   int64_t offsetCodes = 0, offsetExponents = 0, offsetBarriers = 0;
   int64_t offsetTable = 0;
   /// Bytes from one stage to the next; exponents, or factors of bytes, are a
-  /// word for each row, those of 128 rows one for each 64.
+  /// word for each row and K block, those of 128 rows one for each 64.
   int64_t codeStride = 0, exponentStride = 0;
+  /// Bytes from those of one K block to those of the next one.
+  int64_t getExponentStep() const { return exponentStride / blocks; }
   /// Warps that lift, those that share a stage, and registers of a thread.
   int64_t warps = 0, sharing = 1, registers = 0;
 
@@ -91,6 +99,10 @@ struct MatmulLayout {
   /// The operands in a stage of the ring; and what of the columns comes from
   /// one tensor: all, or half of those of a pair.
   OperandTile rows, cols, colsPart;
+  /// K blocks of a stage, of which operands have one each after the other; and
+  /// elements of its K.
+  int64_t stageBlocks;
+  int64_t getStageK() const { return stageBlocks * rows.getBlockK(); }
   /// What there is more for weights that are packed.
   std::optional<LiftLayout> lift;
   /// Whether those who multiply lift them, in registers.
@@ -106,7 +118,8 @@ struct MatmulLayout {
       offsetColScales, offsetBarriers, offsetGroups;
   /// Those of 32 elements as bf16, of each consumer (kFactorBufferBytes).
   int64_t offsetFactors = 0;
-  /// The sums of consumers but the first, where each has a part of K.
+  /// The sums of consumers but the first, where each has a part of K, of all
+  /// blocks of a cluster.
   int64_t offsetParts = 0;
   int64_t sharedBytes;
   int64_t threads;
@@ -148,11 +161,17 @@ inline int64_t getStagingBytes(const TileConfig &config) {
   return (config.swapped ? config.cols : 64) * kRowBytes;
 }
 
-/// Bytes in which consumers leave the sums of parts of K for the first one.
+/// How the blocks of a cluster, or its consumers alone, leave sums of parts of
+/// K for the first one.
+inline ClusterSplitK::Shape getPartsOfCluster(const TileConfig &config) {
+  return {config.clusterK ? config.splitK : 1, config.getBlockParts(),
+          config.consumers * 128, config.getSubtiles() * config.cols / 2};
+}
+
+/// Bytes of these sums.
 inline int64_t getPartBytes(const TileConfig &config) {
-  return config.splitK > 1
-             ? 0
-             : (config.getBlockParts() - 1) * 64 * config.cols * 4;
+  bool inMemory = config.splitK > 1 && !config.clusterK;
+  return inMemory ? 0 : getPartsOfCluster(config).getBytes();
 }
 
 /// How many products of such elements are under way at once.

@@ -64,8 +64,10 @@ static SmallVector<SharedOperand> getOperands(const MatmulContext &kernel,
     int64_t offset = isPacked ? layout.lift->offsetCodes
                      : ofRows ? layout.offsetRows
                               : layout.offsetCols;
-    int64_t stride = isPacked ? layout.lift->codeStride
-                              : (ofRows ? layout.rows : layout.cols).getBytes();
+    int64_t stride = isPacked
+                         ? layout.lift->codeStride
+                         : layout.stageBlocks *
+                               (ofRows ? layout.rows : layout.cols).getBytes();
     Value end;
     if (skipsZeros && !isPacked && endsWithTensor(kernel.spec, name))
       end = kernel.getParam(tile, isA ? "m" : "n");
@@ -123,19 +125,24 @@ static void copyExponents(const MatmulContext &kernel, const Tile &tile,
   KernelBuilder &b = kernel.b;
   const LiftLayout &lift = *kernel.layout.lift;
   int64_t tensors = kernel.spec.isDual() ? 2 : 1;
-  SmallVector<Value> coordinates{tile.n, stage.k};
+  SmallVector<Value> coordinates{tile.n, b.mul(stage.k, lift.blocks)};
   if (kernel.spec.hasBatch("exponents"))
     coordinates.push_back(tile.batch);
   Value place = b.add(b.mul(stage.position.stage, lift.exponentStride),
                       lift.offsetExponents);
-  for (int64_t number = 0; number < tensors; ++number) {
-    StringRef name = "exponents";
-    Value map = number ? kernel.getParam(getNameOfResult(name, 1) + ".map")
-                       : kernel.getParam(tile, name, ".map");
-    bulkLoad(b, map,
-             b.offset(kernel.shared,
-                      b.add(place, number * 4 * lift.extent / tensors)),
-             barrier, coordinates);
+  Value first = coordinates[1];
+  for (int64_t block = 0; block < lift.blocks; ++block) {
+    if (block > 0)
+      coordinates[1] = b.add(first, block);
+    for (int64_t number = 0; number < tensors; ++number) {
+      StringRef name = "exponents";
+      Value map = number ? kernel.getParam(getNameOfResult(name, 1) + ".map")
+                         : kernel.getParam(tile, name, ".map");
+      int64_t inStage =
+          block * lift.getExponentStep() + number * 4 * lift.extent / tensors;
+      bulkLoad(b, map, b.offset(kernel.shared, b.add(place, inStage)), barrier,
+               coordinates);
+    }
   }
 }
 
@@ -145,11 +152,24 @@ static void copyStage(const MatmulContext &kernel, const Tile &tile,
                       ArrayRef<SharedOperand> operands, RingStage stage,
                       std::optional<Ring> packed) {
   KernelBuilder &b = kernel.b;
+  int64_t blocks = kernel.layout.stageBlocks;
   for (const SharedOperand &operand : operands) {
     RingStage own = stage;
-    if (packed && operand.tile == &kernel.layout.lift->packed)
+    bool isPacked =
+        kernel.layout.lift && operand.tile == &kernel.layout.lift->packed;
+    if (packed && isPacked)
       own.barrier = packed->getFullBarrier(stage.position.stage);
-    copyOperand(b, kernel.shared, operand, own);
+    if (isPacked || blocks == 1) {
+      copyOperand(b, kernel.shared, operand, own);
+      continue;
+    }
+    // Rows of a K block are as wide as they can be.
+    SharedOperand ofBlock = operand;
+    for (int64_t block = 0; block < blocks; ++block) {
+      own.k = b.add(b.mul(stage.k, blocks), block);
+      ofBlock.offset = operand.offset + block * operand.tile->getBytes();
+      copyOperand(b, kernel.shared, ofBlock, own);
+    }
   }
   if (kernel.layout.lift && !kernel.hasLiftFactorWarp())
     copyExponents(kernel, tile, stage,
@@ -167,13 +187,16 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
   int64_t bytesOfFactors = (layout.rowScalesInBulk ? 4 * layout.rowScales : 0) +
                            (layout.colScalesInBulk ? 4 * layout.colScales : 0);
   int64_t bytesOfOperands = layout.rows.getBytes() + layout.cols.getBytes();
+  int64_t blocks = layout.stageBlocks;
   if (layout.lift)
     bytesOfOperands =
+        blocks *
         (kernel.config.getSwapAb() ? layout.cols : layout.rows).getBytes();
   int64_t bytesOfPacked = 0;
   if (layout.lift)
-    bytesOfPacked = layout.lift->codeStride +
-                    (kernel.hasLiftFactorWarp() ? 0 : 4 * layout.lift->extent);
+    bytesOfPacked =
+        layout.lift->codeStride +
+        (kernel.hasLiftFactorWarp() ? 0 : blocks * 4 * layout.lift->extent);
   if (layout.liftsInRegisters())
     bytesOfFactors += bytesOfPacked;
   Value bytes = b.i32(bytesOfFactors + bytesOfOperands);
@@ -185,9 +208,10 @@ void sm90::buildOperandProducer(const MatmulContext &kernel,
            for (const SharedOperand &operand : operands)
              if (!layout.lift || operand.tile != &layout.lift->packed)
                bytesInBounds =
-                   b.add(bytesInBounds, operand.end
-                                            ? getBytesInBounds(b, operand)
-                                            : b.i32(operand.tile->getBytes()));
+                   b.add(bytesInBounds,
+                         b.mul(operand.end ? getBytesInBounds(b, operand)
+                                           : b.i32(operand.tile->getBytes()),
+                               blocks));
            auto copyBlocks = [&](Value from, Value to, bool hasZeros,
                                  ValueRange carried) {
              return kernel.loopOverBlocks(

@@ -40,13 +40,12 @@ static int64_t getMostConsumers(int64_t rows, bool swapAB) {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
-LogicalResult
-GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
-                       int64_t stages, int64_t consumers, GemmSchedule schedule,
-                       int64_t group, int64_t splitK, bool swapAB,
-                       GemmStore store, int64_t clusterM, int64_t clusterN,
-                       int64_t staging, int64_t pending, bool overlap,
-                       GemmEpilogue, int64_t lifters, int64_t liftWarps) {
+LogicalResult GemmConfigAttr::verify(
+    EmitError emitError, int64_t tileM, int64_t tileN, int64_t stages,
+    int64_t consumers, GemmSchedule schedule, int64_t group, int64_t splitK,
+    bool swapAB, GemmStore store, int64_t clusterM, int64_t clusterN,
+    int64_t staging, int64_t pending, bool overlap, GemmEpilogue,
+    int64_t lifters, int64_t liftWarps, int64_t stageBlocks, bool clusterK) {
   bool pingPong = schedule == GemmSchedule::PingPong;
   int64_t rows = swapAB ? tileN : tileM, cols = swapAB ? tileM : tileN;
   StringRef rowsName = swapAB ? "tile_n" : "tile_m";
@@ -63,7 +62,8 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
                                      {"pending", pending, 0, 1},
                                      {"lifters", lifters, 0, 2},
                                      {"lift_warps", liftWarps, lifters ? 1 : 4,
-                                      4 * std::max<int64_t>(lifters, 1)}})))
+                                      4 * std::max<int64_t>(lifters, 1)},
+                                     {"stage_blocks", stageBlocks, 1, 4}})))
     return failure();
   if (!llvm::isPowerOf2_64(liftWarps))
     return emitError() << "expected lift_warps to be 1, 2, 4 or 8, but got "
@@ -104,6 +104,18 @@ GemmConfigAttr::verify(EmitError emitError, int64_t tileM, int64_t tileN,
   if (overlap && rows != slice)
     return emitError() << "expected " << rowsName << " to be " << slice
                        << " with overlap, but got " << rows;
+  // gemm_c8
+  if (stageBlocks == 3)
+    return emitError() << "expected stage_blocks to be 1, 2 or 4, but got 3";
+  if (stageBlocks > 1 && (!swapAB || lifters != 0))
+    return emitError() << "expected swap_ab and no lifters with stage_blocks "
+                       << stageBlocks;
+  // gemm_c9
+  if (clusterK && (splitK == 1 || splitK > 8 || !llvm::isPowerOf2_64(splitK) ||
+                   clusterM * clusterN != 1))
+    return emitError() << "expected split_k to be 2, 4 or 8 and neither "
+                          "cluster_m nor cluster_n with cluster_k, but got "
+                       << splitK << ", " << clusterM << " and " << clusterN;
   return success();
 }
 
@@ -117,7 +129,7 @@ std::string GemmConfigAttr::getLabel() const {
   if (getSwapAb())
     os << "_swap";
   if (getSplitK() > 1)
-    os << "_k" << getSplitK();
+    os << (getClusterK() ? "_kc" : "_k") << getSplitK();
   if (getStore() == GemmStore::Direct && !getSwapAb())
     os << "_direct";
   if (getStore() == GemmStore::TMA && getSwapAb())
@@ -136,6 +148,8 @@ std::string GemmConfigAttr::getLabel() const {
     os << "_loop";
   if (getLifters() == 0)
     os << "_registers";
+  if (getStageBlocks() > 1)
+    os << "_b" << getStageBlocks();
   os << "_g" << getGroup();
   return label;
 }

@@ -78,6 +78,8 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     | `epilogue` | `unrolled`, or `looped`: the subtiles of a tile share its code, where that would not fit the instruction cache |
     | `lifters` | warpgroups that make E4M3, or bf16, of packed weights in shared memory; 0 where consumers make bf16 of codes with factors of a byte in registers, or transpose codes of 8 bits there |
     | `lift_warps` | warps of these that share a stage; others have the next ones meanwhile, of `stages` that are a multiple of how many take turns |
+    | `stage_blocks` | K blocks of a stage: rows of packed codes are copied as long as they are wide, which cost as much if they are short; `split_k` and consumers divide K in stages |
+    | `cluster_k` | the blocks that have a tile's parts of K are a cluster, whose first one adds them up in its shared memory; the last one does otherwise, from memory |
 
     Constraints:
     - (C1) the extent that the tensor core takes in 64s (`tile_m`, with
@@ -94,7 +96,10 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     - (C6) `cluster_m` and `cluster_n` are 1, 2 or 4, and their product is at
       most 8;
     - (C7) `pending` and `overlap` go without `split_k`, and `overlap` with one
-      subtile: a tile of 64 rows for each consumer that shares it.
+      subtile: a tile of 64 rows for each consumer that shares it;
+    - (C8) `stage_blocks` is 1, or with `swap_ab` and `lifters = 0` 2 or 4;
+    - (C9) `cluster_k` goes with a `split_k` of 2, 4 or 8, and with neither
+      `cluster_m` nor `cluster_n`.
 
     Example: `#fp8_sm90.gemm<tile_m = 128, tile_n = 256, stages = 4>`.
   }];
@@ -115,7 +120,9 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     DefaultValuedParameter<"bool", "false">:$overlap,
     SM90_EnumParameter<SM90_GemmEpilogue, "::mlir::fp8::sm90::GemmEpilogue::Unrolled">:$epilogue,
     DefaultValuedParameter<"int64_t", "1">:$lifters,
-    DefaultValuedParameter<"int64_t", "4">:$lift_warps
+    DefaultValuedParameter<"int64_t", "4">:$lift_warps,
+    DefaultValuedParameter<"int64_t", "1">:$stage_blocks,
+    DefaultValuedParameter<"bool", "false">:$cluster_k
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -141,8 +148,11 @@ def SM90_GemmConfigAttr : AttrDef<SM90_Dialect, "GemmConfig",
     }
     /// 64-row slices of the tile that one consumer computes.
     int64_t getSubtiles() const { return getRows() / (64 * getSharers()); }
-    /// Blocks of a cluster.
+    /// Blocks of a cluster that compute tiles beside each other, and all.
     int64_t getClusterSize() const { return getClusterM() * getClusterN(); }
+    int64_t getClusterBlocks() const {
+      return getClusterSize() * (getClusterK() ? getSplitK() : 1);
+    }
     /// Its neighbours along the tensor core's M side, and along its N side.
     int64_t getClusterRows() const {
       return getSwapAb() ? getClusterN() : getClusterM();

@@ -165,5 +165,30 @@
 
 // -----
 
+// expected-error @+1 {{expected stage_blocks to be 1, 2 or 4, but got 3}}
+"test.c8_three"() {a = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, lifters = 0, stage_blocks = 3>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected stage_blocks to be in 1..4, but got 8}}
+"test.c8_many"() {a = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, lifters = 0, stage_blocks = 8>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected swap_ab and no lifters with stage_blocks 2}}
+"test.c8_lifters"() {a = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, swap_ab = true, store = direct, stage_blocks = 2>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected split_k to be 2, 4 or 8 and neither cluster_m nor cluster_n with cluster_k, but got 3, 1 and 1}}
+"test.c9_three"() {a = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, split_k = 3, swap_ab = true, store = direct, cluster_k = true>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected split_k to be 2, 4 or 8 and neither cluster_m nor cluster_n with cluster_k, but got 2, 1 and 2}}
+"test.c9_cluster"() {a = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 4, consumers = 1, split_k = 2, swap_ab = true, store = direct, cluster_n = 2, cluster_k = true>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{struct is missing required parameter: stages}}
 "test.missing"() {a = #fp8_sm90.gemm<tile_m = 128, tile_n = 256>} : () -> ()

@@ -69,6 +69,55 @@ func.func @registers(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
 
 // -----
 
+// A stage of four K blocks: one wait, one copy of codes and four of tokens, and
+// a word of factors for each row and block, which four lanes bring together.
+
+!w = !fp8.scaled<64x512xf4E2M1FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @wide(%a: tensor<8x512xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x512xbf16>
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lifters = 0, stage_blocks = 4>}
+    : tensor<8x512xbf16>, tensor<64x512xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// CHECK-LABEL: llvm.func @fp8_matmul_sm90a_bf16_mxfp4_bf16_nt_8x64_s2c1_swap_registers_b4
+// CHECK:     nvvm.mbarrier.try_wait
+// CHECK-COUNT-4: llvm.inline_asm {{.*}}wgmma.mma_async
+// CHECK-NOT: nvvm.mbarrier.try_wait
+// CHECK:     llvm.inline_asm {{.*}}wgmma.mma_async
+// CHECK-COUNT-5: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 4,
+// CHECK:     nvvm.cp.async.mbarrier.arrive
+
+// -----
+
+!a = !fp8.scaled<8x512xf8E4M3FN, block = [1, *], scale = f32>
+!b = !fp8.scaled<64x512xf8E4M3FN, block = [1, *], scale = f32>
+func.func @promoted(%a: !a, %c: tensor<64x512xf4E2M1FN>, %e: tensor<4x64xi32>, %s: tensor<64x1xf32>) -> tensor<8x64xbf16> {
+  %l = fp8.lift %c, %e folded : tensor<64x512xf4E2M1FN>, tensor<4x64xi32> -> tensor<64x512xf8E4M3FN>
+  %b = fp8.assemble %l, %s : tensor<64x512xf8E4M3FN>, tensor<64x1xf32> -> !b
+  // expected-error @below {{expected no promotion with stage_blocks}}
+  %0 = fp8.matmul %a, %b accumulate = promote
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lifters = 0, stage_blocks = 2>}
+    : !a, !b -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// -----
+
+!w = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
+func.func @bytes(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
+  %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
+  // expected-error @below {{expected packed weights of whose codes a stage's K has up to 128 bytes with stage_blocks}}
+  %0 = fp8.matmul %a, %b accumulate = fast
+    {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct, lifters = 0, stage_blocks = 4>}
+    : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>
+  return %0 : tensor<8x64xbf16>
+}
+
+// -----
+
 !w = !fp8.scaled<64x256xf8E4M3FN, block = [1, 32], scale = f8E8M0FNU>
 func.func @parts(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
   %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
@@ -154,7 +203,7 @@ func.func @half_precision(%a: tensor<8x256xf16>, %w: !w) -> tensor<8x64xf16> {
 !w = !fp8.scaled<64x256xf8E4M3FN, block = [128, 128], scale = f32>
 func.func @lifters(%a: tensor<8x256xbf16>, %w: !w) -> tensor<8x64xbf16> {
   %b = fp8.dequantize %w {fp8.folded} : !w -> tensor<64x256xbf16>
-  // expected-error @below {{expected lifters = 0 with weights that are arranged, have factors of 128 rows or become f16}}
+  // expected-error @below {{expected lifters = 0 with weights that are arranged and become bf16, have factors of 128 rows or become f16}}
   %0 = fp8.matmul %a, %b accumulate = fast
     {fp8_gpu.config = #fp8_sm90.gemm<tile_m = 8, tile_n = 64, stages = 2, consumers = 1, swap_ab = true, store = direct>}
     : tensor<8x256xbf16>, tensor<64x256xbf16> -> tensor<8x64xbf16>

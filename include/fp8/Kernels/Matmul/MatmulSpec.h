@@ -117,8 +117,9 @@ struct OperandSpec {
   bool isLifted() const { return lifting != Lifting::None; }
   /// Whether nobody lifts it but those who multiply it.
   bool isLiftedInRegisters() const {
-    return isLifted() && (isArranged || lifting == Lifting::E4M3Blocks ||
-                          elementType.isF16());
+    bool isWide = isArranged && copiesFactors(lifting);
+    return isLifted() &&
+           (isWide || lifting == Lifting::E4M3Blocks || elementType.isF16());
   }
   /// Bytes of an element, or of two that share them.
   int64_t getElementBytes() const {
