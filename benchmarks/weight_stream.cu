@@ -11,11 +11,11 @@
 // back, one after the other as a CUDA graph, each with a weight of its own that
 // no cache has. A row has the share of a copy's speed, by the bytes of a
 // weight, for bytes under way in a multiprocessor and of a stage, for blocks of
-// a multiprocessor, for a stage that lies together in memory or is a box of 64
-// rows of 4096 bytes, and for how a kernel begins: when the one before has
-// ended (`alone`), with its blocks resident by then (`waits`), or with its
-// first stages under way (`early`), which is right only where nothing that runs
-// writes the weight. Needs an sm_90 GPU:
+// a multiprocessor, for a stage that lies together in memory or is boxes of 64
+// rows, for how many threads fill stages, and for how a kernel begins: when the
+// one before has ended (`alone`), with its blocks resident by then (`waits`),
+// or with its first stages under way (`early`), which is right only where
+// nothing that runs writes the weight. Needs an sm_90 GPU:
 //
 //   nvcc -gencode=arch=compute_90a,code=sm_90a -o weight_stream \
 //     benchmarks/weight_stream.cu -lcuda
@@ -30,9 +30,9 @@
 #include <cuda_runtime.h>
 #include <vector>
 
-constexpr int kThreads = 160, kConsumers = 4, kMaxStages = 64;
+constexpr int kThreads = 192, kConsumers = 4, kMaxStages = 64;
 constexpr int kMultiprocessors = 132, kRounds = 7;
-constexpr int kRows = 64, kPitch = 4096;
+constexpr int kRows = 64;
 constexpr size_t kCold = size_t{256} << 20;
 
 enum Start : int { Alone, Waits, Early };
@@ -67,8 +67,11 @@ struct Stream {
   int chunks, bytes;
   /// Stages of a block's ring.
   int stages;
-  /// Bytes of a row of a box; 0 for stages that lie together.
-  int width;
+  /// Bytes of a row of a box, and from one to the next; 0 for stages that lie
+  /// together.
+  int width, pitch;
+  /// Boxes of a stage, and threads that fill stages in turn.
+  int boxes, producers;
   Start start;
   uint32_t *sums;
 };
@@ -83,13 +86,17 @@ __device__ void fill(const Stream &stream, const CUtensorMap &map, char *slots,
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full),
                "r"(stream.bytes));
   if (stream.width) {
-    int inRow = kPitch / stream.width;
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::"
-                 "complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
-                     toShared(slots + slot * stream.bytes)),
-                 "l"(&map), "r"(full), "r"(chunk % inRow * stream.width),
-                 "r"(chunk / inRow * kRows)
-                 : "memory");
+    int inRow = stream.pitch / stream.width;
+    for (int box = 0; box < stream.boxes; ++box) {
+      int number = chunk * stream.boxes + box;
+      asm volatile(
+          "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::"
+          "complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(toShared(
+              slots + slot * stream.bytes + box * kRows * stream.width)),
+          "l"(&map), "r"(full), "r"(number % inRow * stream.width),
+          "r"(number / inRow * kRows)
+          : "memory");
+    }
     return;
   }
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::"
@@ -125,9 +132,10 @@ __global__ void __launch_bounds__(kThreads)
   if (stream.start != Alone)
     asm volatile("griddepcontrol.wait;" ::: "memory");
   if (threadIdx.x >= 128) {
-    if (threadIdx.x != 128)
+    int own = int(threadIdx.x - 128) / 32;
+    if (threadIdx.x % 32 || own >= stream.producers)
       return;
-    for (int i = ahead; i < count; ++i)
+    for (int i = ahead + own; i < count; i += stream.producers)
       fill(stream, map, slots, barriers, i, first + i);
     asm volatile("griddepcontrol.launch_dependents;");
     return;
@@ -168,9 +176,11 @@ static float replay(cudaGraphExec_t graph, cudaStream_t stream) {
   return times[times.size() / 2];
 }
 
-static CUtensorMap makeMap(char *weight, size_t bytes, int width) {
+static CUtensorMap makeMap(char *weight, size_t bytes, int width,
+                           int rowBytes) {
   CUtensorMap map = {};
-  cuuint64_t sizes[] = {kPitch, bytes / kPitch}, pitch[] = {kPitch};
+  cuuint64_t pitch[] = {cuuint64_t(rowBytes)};
+  cuuint64_t sizes[] = {pitch[0], bytes / pitch[0]};
   cuuint32_t box[] = {cuuint32_t(width), kRows}, steps[] = {1, 1};
   CUtensorMapSwizzle swizzle = width == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                : width == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
@@ -186,12 +196,13 @@ static CUtensorMap makeMap(char *weight, size_t bytes, int width) {
 
 struct Ring {
   int perMultiprocessor, underWay, bytes, width;
+  int pitch = 4096, boxes = 1, producers = 1;
 };
 
 /// Microseconds of a kernel, in a graph of as many as have cold weights.
 static float time(char *memory, size_t weight, const Ring &ring, Start start,
                   uint32_t *sums, cudaStream_t cudaStream) {
-  int bytes = ring.width ? ring.width * kRows : ring.bytes << 10;
+  int bytes = ring.width ? ring.width * kRows * ring.boxes : ring.bytes << 10;
   int copies = int(kCold / weight);
   int stages = std::min(kMaxStages,
                         (ring.underWay << 10) / ring.perMultiprocessor / bytes);
@@ -219,8 +230,9 @@ static float time(char *memory, size_t weight, const Ring &ring, Start start,
     char *own = memory + i * weight;
     check(cudaLaunchKernelEx(&config, readWeight,
                              Stream{own, int(weight / bytes), bytes, stages,
-                                    ring.width, start, sums},
-                             makeMap(own, weight, ring.width)),
+                                    ring.width, ring.pitch, ring.boxes,
+                                    ring.producers, start, sums},
+                             makeMap(own, weight, ring.width, ring.pitch)),
           "launch a kernel");
   }
   check(cudaStreamEndCapture(cudaStream, &graph), "end a capture");
@@ -229,6 +241,22 @@ static float time(char *memory, size_t weight, const Ring &ring, Start start,
   cudaGraphExecDestroy(made);
   cudaGraphDestroy(graph);
   return 1e3f * ms / copies;
+}
+
+static void measure(char *memory, size_t weight, const Ring &ring, Start start,
+                    uint32_t *sums, cudaStream_t stream, double rate) {
+  float us = time(memory, weight, ring, start, sums, stream);
+  std::printf("%4.1f MiB  %d a multiprocessor  %3d KiB under way, ",
+              double(weight) / (1 << 20), ring.perMultiprocessor,
+              ring.underWay);
+  if (ring.width)
+    std::printf("rows of %3d bytes, %d from one to the next, %d boxes a stage, "
+                "%d producers",
+                ring.width, ring.pitch, ring.boxes, ring.producers);
+  else
+    std::printf("%d KiB together  ", ring.bytes);
+  std::printf("  %s  %6.2f us  %.2f of a copy\n", kStarts[start], us,
+              double(weight) / us / rate);
 }
 
 int main() {
@@ -256,18 +284,19 @@ int main() {
                         {1, 192, 0, 64}, {1, 128, 0, 128}, {1, 192, 0, 128}};
   for (int mib : {1, 8, 16, 32, 64})
     for (const Ring &ring : rings)
-      for (Start start : {Alone, Waits, Early}) {
-        size_t weight = size_t(mib) << 20;
-        float us = time(memory, weight, ring, start, sums, stream);
-        std::printf("%2d MiB  %d a multiprocessor  %3d KiB under way, ", mib,
-                    ring.perMultiprocessor, ring.underWay);
-        if (ring.width)
-          std::printf("rows of %3d bytes", ring.width);
-        else
-          std::printf("%d KiB together  ", ring.bytes);
-        std::printf("  %s  %6.2f us  %.2f of a copy\n", kStarts[start], us,
-                    double(weight) / us / rate);
-      }
+      for (Start start : {Alone, Waits, Early})
+        measure(memory, size_t(mib) << 20, ring, start, sums, stream, rate);
+  // What a row of a box costs, and what a thread takes to fill a stage.
+  for (int pitch : {2048, 3584, 4096, 7168})
+    for (int width : {32, 64, 128})
+      for (int producers : {1, 2})
+        for (int boxes : {1, 2, 4}) {
+          size_t ofStages = size_t(pitch) * kRows * boxes;
+          measure(
+              memory, (size_t(16) << 20) / ofStages * ofStages,
+              {1, width == 32 ? 96 : 160, 0, width, pitch, boxes, producers},
+              Waits, sums, stream, rate);
+        }
   check(cudaDeviceSynchronize(), "run kernels");
   return 0;
 }
