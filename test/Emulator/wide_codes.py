@@ -110,15 +110,16 @@ def draw(kind, shape, rng):
                   rng.choice(np.array([.25, .5, 1, 2], np.float32), grid).astype(DTYPES[factors]))
 
 
-def check_codes(name, kind, args):
-    """Each code with factors of all magnitudes, and odd ones, by a product with the identity."""
+def check_codes(name, kind, args, powers=False):
+    """Each code with factors of all magnitudes, and odd ones, by a product with the identity. Of f32 those that are powers of two
+    may be multiplied otherwise, within limits."""
     codes, factors, block, _, element = kind
     rng, n, k = np.random.default_rng(7), 256, 256
     numbers = np.tile(np.arange(256 if codes == "f8E4M3FN" else 16, dtype=np.uint8), 4096)[:n * k].reshape(n, k).copy()
     grid = (n // block[0], k // block[1])
     # What arranged codes take: E8M0 and f32 of up to 2^7, E4M3 without signs.
     if factors == "f32":
-        scales = np.array([[1.0625e-2, 3.3], [-1e-7, 97.0]], np.float32)
+        scales = np.array([[2**-100, 2**-101], [2**7, 1]] if powers else [[1.0625e-2, 3.3], [-1e-7, 97.0]], np.float32)
     elif factors == "f8E8M0FNU":
         scales = rng.integers(90, 135, grid).astype(np.uint8).view(DTYPES[factors])
     else:
@@ -136,6 +137,8 @@ def check_codes(name, kind, args):
 
 def run_kind(name, kind, args):
     rng, wrong, total = np.random.default_rng(3), check_codes(name, kind, args), 2
+    if kind[1] == "f32":
+        wrong, total = wrong + check_codes(name, kind, args, powers=True), 4
     for number, (m, n, k) in enumerate(SHAPES):
         texts = choose(CONFIGS[number::len(SHAPES)], args)
         weight = draw(kind, (n, k), rng)

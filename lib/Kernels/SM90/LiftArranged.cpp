@@ -154,37 +154,69 @@ static std::array<Value, 2> widenE4M3(KernelBuilder &b, Value word) {
   return {b.bitAnd(word, kFirst), arith::OrIOp::create(b, low, high)};
 }
 
+/// Whether 2^120 times the f32 that are `bits` is a bf16 that makes exact
+/// products of E4M3 that are 2^120 times too small: a power of two.
+static Value isSmallPower(KernelBuilder &b, Value bits) {
+  constexpr int64_t kLeast = int64_t(27) << 23, kMost = int64_t(134) << 23;
+  Value isPower = b.equal(b.bitAnd(bits, 0x007fffff), 0);
+  Value fromLeast = b.sub(bits, b.i32(kLeast));
+  return b.bitAnd(isPower, b.less(fromLeast, b.i32(kMost - kLeast + 1)));
+}
+
 SmallVector<Value> FragmentLifter::liftArrangedE4M3(Value place,
                                                     const Rows &words) {
-  std::array<SmallVector<Value>, 2> lifted;
-  Type f32 = b.getF32Type();
-  auto toF32 = [&](Value bits) -> Value {
-    return LLVM::BitcastOp::create(b, f32, bits);
-  };
-  bool isWide = multipliesWide();
-  Value ofBlock;
-  if (layout.lifting == Lifting::E4M3Blocks)
-    ofBlock = b.mulF(toF32(words[0]), b.f32(0x1p120f));
+  // Pairs of either row, 2^120 times too small.
+  std::array<SmallVector<Value>, 2> pairs;
   for (int64_t i = 0; i < 2; ++i) {
     Value at = b.add(place, i * 8 * layout.packed.getRowBytes());
     Value codes = b.load(b.offset(kernel.shared, at),
                          VectorType::get({kSteps}, b.getI32Type()));
-    for (int64_t step = 0; step < kSteps; ++step) {
-      Value factor = ofBlock ? ofBlock : widenE8M0(b, words[i], step / 2);
-      if (isWide && !ofBlock)
-        factor = toF32(b.bitAnd(factor, int64_t(0xffff0000)));
-      Value word = LLVM::ExtractElementOp::create(b, codes, b.i32(step));
-      for (Value pair : widenE4M3(b, word))
-        lifted[i].push_back(
-            isWide ? roundProducts(unpackFragment(b, b.getBF16Type(), pair),
-                                   factor)
-                   : ByteLifter::multiply(b, pair, factor));
-    }
+    for (int64_t step = 0; step < kSteps; ++step)
+      llvm::append_range(pairs[i], widenE4M3(b, LLVM::ExtractElementOp::create(
+                                                    b, codes, b.i32(step))));
   }
-  SmallVector<Value> all;
-  for (auto [one, other] : llvm::zip_equal(lifted[0], lifted[1]))
-    all.append({one, other});
-  return all;
+  // In the order of instructions, with a factor for each row and 32 of K.
+  auto forAll =
+      [&](llvm::function_ref<Value(Value pair, int64_t row, int64_t step)>
+              multiply) {
+        SmallVector<Value> all;
+        for (size_t number = 0; number < pairs[0].size(); ++number)
+          for (int64_t i = 0; i < 2; ++i)
+            all.push_back(multiply(pairs[i][number], i, number / 2));
+        return all;
+      };
+  auto round = [&](Value pair, Value factor) {
+    return roundProducts(unpackFragment(b, b.getBF16Type(), pair), factor);
+  };
+  auto toF32 = [&](Value bits) -> Value {
+    return LLVM::BitcastOp::create(b, b.getF32Type(), bits);
+  };
+  if (layout.lifting != Lifting::E4M3Blocks)
+    return forAll([&](Value pair, int64_t row, int64_t step) {
+      Value factor = widenE8M0(b, words[row], step / 2);
+      return multipliesWide()
+                 ? round(pair, toF32(b.bitAnd(factor, int64_t(0xffff0000))))
+                 : ByteLifter::multiply(b, pair, factor);
+    });
+  auto multiplyWide = [&] {
+    Value factor = b.mulF(toF32(words[0]), b.f32(0x1p120f));
+    return forAll(
+        [&](Value pair, int64_t, int64_t) { return round(pair, factor); });
+  };
+  if (kernel.spec.b.elementType.isF16())
+    return multiplyWide();
+  // Those of rows are 1, and those of blocks often are powers of two.
+  Value bits = b.uniform(words[0]);
+  return b.choose(
+      isSmallPower(b, bits),
+      [&] {
+        Value half = b.add(b.shiftRight(bits, 16), b.i32(120 << 7));
+        Value factor = b.mul(half, 0x10001);
+        return forAll([&](Value pair, int64_t, int64_t) {
+          return ByteLifter::multiply(b, pair, factor);
+        });
+      },
+      multiplyWide);
 }
 
 float FragmentLifter::getScale() const {

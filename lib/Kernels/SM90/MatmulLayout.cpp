@@ -183,6 +183,9 @@ static int64_t getAccumulatorRegisters(const MatmulSpec &spec,
       accumulators += getBesideTransposed(config);
     else if (config.getSwapAb() && config.getStore() != GemmStore::Direct)
       accumulators += kBesideFragments;
+    // Two ways to multiply by a factor, of which a block takes one.
+    if (spec.b.isArranged && spec.b.lifting == Lifting::E4M3Blocks)
+      accumulators += 24;
     // Those of codes that are transposed may wait for each other.
     if (spec.accumulate == Accumulate::Promote)
       accumulators += isLifted || config.getOverlap()

@@ -155,18 +155,18 @@ def compile(shapes, gate, element, rows, target):
 _units_of, _units = WeakTensorKeyDictionary(), weakref.WeakValueDictionary()
 
 
-def _make_units(scale, *sizes, dtype=torch.float8_e8m0fnu):
+def _make_units(scale, *sizes):
     """Factors that are 1, of all weights of a shape, whose own factors are `scale`."""
     units = _units_of.get(scale)
-    if units is not None and units.shape == sizes and units.device == scale.device and units.dtype == dtype:
+    if units is not None and units.shape == sizes and units.device == scale.device:
         return units
-    units = _units.get((sizes, dtype, scale.device))
+    units = _units.get((sizes, scale.device))
     if units is None:
-        units = torch.ones(sizes, device=scale.device).to(dtype)
+        units = torch.ones(sizes, device=scale.device)
         # Where a graph is captured they are in its memory, and have no values before it runs.
         if scale.is_cuda and torch.cuda.is_current_stream_capturing():
             return units
-        _units[sizes, dtype, scale.device] = units
+        _units[sizes, scale.device] = units
     _units_of[scale] = units
     return units
 
@@ -182,8 +182,7 @@ def _gather(shape, tensors, bias, owners, rows):
     if scheme.multiplies_sums(shape.n, shape.k):
         # A scale for each row of a weight, or one for the weight.
         factors = scale.flatten(1)[owners]
-        units = (_make_units(scale, shape.groups, shape.n, shape.k // 32) if scheme.arranged else _make_units(
-            scale, shape.groups, -(-shape.n // 128), -(-shape.k // 128), dtype=torch.float32))
+        units = _make_units(scale, shape.groups, -(-shape.n // 128), -(-shape.k // 128))
         given += [units, factors if shape.is_whole else factors.expand(-1, shape.n)]
     else:
         given.append(scale.view(torch.float8_e8m0fnu) if scheme.scale == "e8m0" else scale)

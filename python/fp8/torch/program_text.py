@@ -96,7 +96,7 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
         lines.append(f"{w} = fp8.lift %p{suffix}, %e{suffix} : {stored}, {exponents} -> {codes}")
     if scheme.multiplies_sums(n, k):
         return (_write_unscaled(scheme, n, k, element, arguments, suffix) if groups is None else
-                _write_unscaled_groups(scheme, groups, n, k, element, arguments[0], suffix))
+                _write_unscaled_groups(groups, n, k, element, arguments[0], suffix))
     one = f"tensor<{'x'.join('1' * rank)}xf32>"
     if is_nvfp4:
         lines.append(f"%one{suffix} = arith.constant dense<1.0> : {one}")
@@ -117,18 +117,16 @@ def write_weight(scheme, n, k, element, groups=None, suffix=""):
     return Operand(arguments, lines, f"%dense{suffix}", wide, steps)
 
 
-def _write_units(scheme, n, k, first=()):
-    """The type of factors that are 1, and what block and type they are of: one for 128x128, which takes fewest loads. Arranged
-    codes lie as kernels lift them that have one for 32."""
+def _write_units(n, k, first=()):
+    """The type of factors that are 1, and what block and type they are of: one for 128x128, which takes fewest loads."""
     ones = ", ".join("1" for _ in first)
-    rows, columns, type_ = (1, 32, E8M0) if scheme.arranged else (128, 128, F32)
-    sizes = "x".join(map(str, (*first, -(-n // rows), -(-k // columns))))
-    return f"tensor<{sizes}x{type_.mlir}>", f"block = [{ones}{', ' * bool(first)}{rows}, {columns}], scale = {type_.mlir}"
+    sizes = "x".join(map(str, (*first, -(-n // 128), -(-k // 128))))
+    return f"tensor<{sizes}x{F32.mlir}>", f"block = [{ones}{', ' * bool(first)}128, 128], scale = {F32.mlir}"
 
 
 def _write_unscaled(scheme, n, k, element, arguments, suffix):
     """A weight of E4M3 without its scale, with factors that are 1, of which kernels read codes."""
-    codes, (units, blocks) = f"tensor<{n}x{k}x{E4M3.mlir}>", _write_units(scheme, n, k)
+    codes, (units, blocks) = f"tensor<{n}x{k}x{E4M3.mlir}>", _write_units(n, k)
     scaled = f"!fp8.scaled<{n}x{k}x{E4M3.mlir}, {blocks}>"
     wide, scale = f"tensor<{n}x{k}x{element}>", f"%ws{suffix}"
     lines = [f"%units{suffix} = arith.constant dense<1.0> : {units}",
@@ -140,9 +138,9 @@ def _write_unscaled(scheme, n, k, element, arguments, suffix):
     return Operand(arguments, lines, f"%dense{suffix}", wide, (("mulf", f"%wr{suffix}", f"tensor<{n}xf32>"),))
 
 
-def _write_unscaled_groups(scheme, groups, n, k, element, codes, suffix):
+def _write_unscaled_groups(groups, n, k, element, codes, suffix):
     """The same of groups: as a constant, factors that are 1 would be up to a thirtieth of all weights."""
-    sizes, (units, blocks) = f"{groups}x{n}x{k}", _write_units(scheme, n, k, (groups,))
+    sizes, (units, blocks) = f"{groups}x{n}x{k}", _write_units(n, k, (groups,))
     of_codes, wide = f"tensor<{sizes}x{E4M3.mlir}>", f"tensor<{sizes}x{element}>"
     scaled = f"!fp8.scaled<{sizes}x{E4M3.mlir}, {blocks}>"
     lines = [f"%wq{suffix} = fp8.assemble %w{suffix}, %units{suffix} : {of_codes}, {units} -> {scaled}",
