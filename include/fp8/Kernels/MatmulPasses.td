@@ -264,11 +264,12 @@ def DispatchByRowsPass : Pass<"fp8-dispatch-by-rows", "::mlir::ModuleOp"> {
     differ: the list `fp8_gpu.few_rows` beside its config. `fp8-launch-kernels` makes
     an `scf.if` of it, which chooses when the program runs.
 
-    Where kernels read codes and factors along K, that is where they begin. Configs
-    for numbers in between are added, the best first, up to 16 in all, as long as one
-    lowers the expected times enough. Each 8 rows up to 512, 16 up to 1024 and 32 up
-    to 4096 then have the config that is expected to take least, so that a config may
-    be in the list more than once. A matmul that is `fp8.invariant` has only the first.
+    Where kernels decode codes, that is where they begin. Configs for numbers in
+    between are added, the best first, up to 16 in all, as long as one lowers the
+    expected times enough. Each 8 rows up to 512, 16 up to 1024 and 32 up to 4096
+    then have the config that is expected to take least, so that a config may be in
+    the list more than once. A matmul that is `fp8.invariant` has those of its
+    numbers alone.
 
     ```mlir
     fp8_gpu.few_rows = [..., #fp8_gpu.few_rows<most = 640, config = #fp8_sm90.gemm<tile_m = 160, ...>>,
