@@ -64,6 +64,23 @@ class Layers(unittest.TestCase):
                 values = torch.cat([layer.dequantize() for layer in layers], int(style == "rowwise"))
                 self.assertTrue(torch.equal(values, whole[0].dequantize()))
 
+    def test_arranged_columns(self):
+        """A cut within what shares a factor, where one of 64 arranged columns begins."""
+        for degree in (2, 4):
+            k = 192 * degree
+            with self.subTest(degree=degree), torch.no_grad():
+                whole = fp8.torch.quantize_for_inference(nn.Sequential(nn.Linear(k, 128).bfloat16()), "block", activations="bf16")
+                whole[0].set_weight(draw(128, k) * torch.logspace(-3, 0, k))
+                fp8.torch.arrange(whole)
+                parts = [cut_linears.cut(whole[0], "rowwise", rank, degree) for rank in range(degree)]
+                values = []
+                for part in parts:
+                    self.assertTrue(part.layer.scheme.arranged)
+                    before, behind = part.padding
+                    value = part.layer.dequantize()
+                    values.append(value[:, before:value.shape[1] - behind])
+                self.assertTrue(torch.equal(torch.cat(values, 1), whole[0].dequantize()))
+
     def test_columns(self):
         for kind in KINDS:
             for width in WIDTHS:

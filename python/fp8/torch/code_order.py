@@ -1,4 +1,4 @@
-"""Codes in the order in which kernels for Hopper read them that lift weights in registers (fp8.arranged,
+"""Codes in the order in which kernels for Hopper read them that lift weights, in registers or by warps of their own (fp8.arranged,
 docs/PackedWeights.md), and back, bit by bit."""
 
 import functools

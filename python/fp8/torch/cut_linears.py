@@ -79,7 +79,7 @@ def _find_unit(scheme):
     """Columns that share something stored, so that what begins with them is a weight of its own."""
     if scheme.packed:
         return packed.WORD
-    return code_order.BLOCK if scheme.arranged else max(16, scheme.weight_block[1] or 1)
+    return max(code_order.BLOCK if scheme.arranged else 16, scheme.weight_block[1] or 1)
 
 
 def _take_columns(name, tensor, scheme, begin, end):
