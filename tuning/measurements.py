@@ -9,7 +9,7 @@ import csv
 import re
 
 CONFIG = ("rows", "cols", "pingpong", "consumers", "swapped", "cluster", "cluster_cols", "split_k",
-          "stages", "overlap", "staging")
+          "stages", "overlap", "staging", "cluster_k")
 SHAPE = ("kind", "m", "n", "k", "layout", "source", "peer")
 LAYER_SHAPE = ("rows", "outputs", "inputs")
 COLUMNS = SHAPE + CONFIG + ("microseconds",)
@@ -31,13 +31,14 @@ def parse_config(text):
     cluster, cluster_cols = cluster[::-1] if swapped else cluster
     return (rows, cols, int("ping_pong" in text), value("consumers", 2), int(swapped),
             cluster, cluster_cols, value("split_k", 1),
-            value("stages", 0), int("overlap = true" in text), value("staging", 2))
+            value("stages", 0), int("overlap = true" in text), value("staging", 2),
+            int("cluster_k = true" in text))
 
 
 def get_config(columns, n):
     """The #fp8_sm90.gemm of the columns of CONFIG, for a result of `n` columns."""
     rows, cols, pingpong, consumers, swapped, cluster, cluster_cols, split_k, *ring = columns
-    stages, overlap, staging = ring
+    stages, overlap, staging, cluster_k = ring
     tile_m, tile_n = (cols, rows) if swapped else (rows, cols)
     cluster_m, cluster_n = (cluster_cols, cluster) if swapped else (cluster, cluster_cols)
     schedule = "ping_pong" if pingpong else "cooperative"
@@ -46,7 +47,8 @@ def get_config(columns, n):
     return (f"#fp8_sm90.gemm<tile_m = {tile_m}, tile_n = {tile_n}, stages = {stages}, "
             f"consumers = {consumers}, schedule = {schedule}, split_k = {split_k}, "
             f"swap_ab = {boolean[swapped]}, store = {store}, cluster_m = {cluster_m}, "
-            f"cluster_n = {cluster_n}, staging = {staging}, overlap = {boolean[overlap]}>")
+            f"cluster_n = {cluster_n}, staging = {staging}, overlap = {boolean[overlap]}, "
+            f"cluster_k = {boolean[cluster_k]}>")
 
 
 def load(path):

@@ -28,11 +28,11 @@ class Noise:
 
 
 def families(kernels):
-    """One kernel of each schedule, number of consumers, split and store."""
+    """One kernel of each schedule, number of consumers, split, who adds its parts up, and store."""
     kept = {}
     for kernel in kernels:
         key = ("ping_pong" in kernel.config, kernel.launch["block"], kernel.swapped,
-               kernel.split > 1, kernel.stores_in_bulk)
+               kernel.split > 1, "cluster_k = true" in kernel.config, kernel.stores_in_bulk)
         kept.setdefault(key, kernel)
     return list(kept.values())
 

@@ -82,6 +82,7 @@ class Kernel:
     def label(self):
         marks = "pp" * ("ping_pong" in self.config) + "swap" * self.swapped
         split = f"k{self.split}" if self.split > 1 else ""
+        split += "cluster" * ("cluster_k = true" in self.config)
         rows, cols = self.number["cluster_m"], self.number["cluster_n"]
         if self.swapped:
             rows, cols = cols, rows
