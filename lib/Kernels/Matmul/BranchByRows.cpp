@@ -46,7 +46,7 @@ using namespace mlir::fp8;
 /// Numbers of rows up to which codes may be multiplied, and from which on a
 /// pass may make bf16 of weights.
 static constexpr int64_t kFewRows[] = {16, 32, 48, 64};
-static constexpr int64_t kManyRows[] = {1024, 1536, 2048, 4096};
+static constexpr int64_t kManyRows[] = {1024, 1536, 2048, 4096, 8192, 16384};
 static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 /// The memory of such a bf16, at most. It pays where it is expected to take no

@@ -51,6 +51,8 @@ private:
   /// Adds `config` with stages of as many K blocks as make rows of codes that
   /// bulk copies bring as fast as any.
   void addWide(TileConfig config, SmallVectorImpl<TileConfig> &configs) const;
+  /// Whether parts of K that blocks of a cluster add up were measured to pay.
+  bool gainsByClusters() const;
   /// Whether consumers may make bf16 of codes themselves, of what the tensor
   /// core has in 64s: where the machine says what that takes.
   bool canLiftInRegisters() const;
